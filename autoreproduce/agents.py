@@ -1,0 +1,128 @@
+"""The research agent and the code agent: a model, the prompts, and the trial that keeps what was said.
+
+An agent has no memory of its own. Each prompt holds what that one step needs, so its size is known and a
+trial can be gone on with from its journal alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+from autoreproduce import tape
+from autoreproduce.commands import Parsed, parse
+from autoreproduce.errors import CommandError, ModelError
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.messages import BaseMessage
+
+    from autoreproduce.budget import Budget
+    from autoreproduce.config import Settings
+    from autoreproduce.prompting import Prompts
+    from autoreproduce.trial import Trial
+
+TRIES = 3  # how often one call may be repeated for an empty, cut or ungrammatical reply
+
+
+class Agent:
+    """One role (`research` or `code`) played by one model."""
+
+    def __init__(
+        self, role: str, model: BaseChatModel, prompts: Prompts, trial: Trial, budget: Budget, settings: Settings
+    ) -> None:
+        self.role = role
+        self.model = model
+        self.prompts = prompts
+        self.trial = trial
+        self.budget = budget
+        self.settings = settings
+
+    def ask(self, name: str, *, pictures: Sequence[str] = (), **variables: Any) -> str:
+        """The reply to the prompt `name`. Raises ModelError where it stays empty or cut off."""
+        return self._converse(name, self._opening(name, pictures, variables))
+
+    def command(self, name: str, allowed: Collection[str], **variables: Any) -> Parsed:
+        """The command in the reply. A reply that breaks the grammar goes back with the error, twice at most."""
+        messages = self._opening(name, (), variables)
+        for _ in range(TRIES):
+            reply = self._converse(name, messages)
+            try:
+                return parse(reply, allowed)
+            except CommandError as error:
+                problem = str(error)
+                messages = [*messages, _ai(reply), _human(f"That reply could not be carried out: {problem}\nAnswer again.")]
+        raise ModelError(f"{self.trial.phase_name}/{name}: {TRIES} replies without a usable command ({problem})")
+
+    def _opening(self, name: str, pictures: Sequence[str], variables: dict[str, Any]) -> list[BaseMessage]:
+        text = self.prompts.render(name, role=self.role, **variables)
+        return [_system(self.prompts.render("system")), _human(text, pictures)]
+
+    def _converse(self, name: str, messages: list[BaseMessage]) -> str:
+        """The text of a reply that is neither empty nor cut off; a cut one is asked to go on once."""
+        kept = ""
+        for _ in range(TRIES):
+            result = self._call(name, messages)
+            kept += result["reply"]
+            if result["finish"] == "length" and result["reply"]:
+                messages = [*messages, _ai(result["reply"]), _human("Go on exactly where the reply was cut off. Repeat nothing.")]
+            elif kept.strip():
+                return kept
+        what = "cut off" if kept.strip() else "empty"
+        raise ModelError(f"{self.trial.phase_name}/{name}: {TRIES} replies were {what}: raise --max-output-tokens, or name another --model")
+
+    def _call(self, name: str, messages: list[BaseMessage]) -> dict[str, Any]:
+        """One model call as a step of the trial. A step that the journal holds is not called, only counted."""
+        asked = [[m.type, m.content] for m in messages]
+        replayed = self.trial.replaying
+        step = self.trial.step("model", self.role, name, asked, lambda: self._live(name, messages))
+        place = (self.role, self.trial.phase_name, name)
+        if replayed:
+            self.budget.spent(step.result["usage"], step.result["price"])
+            if isinstance(self.model, tape.TapeModel):
+                self.model.skip(*place)
+        return step.result
+
+    def _live(self, name: str, messages: list[BaseMessage]) -> dict[str, Any]:
+        from autoreproduce import models
+
+        place = {"role": self.role, "phase": self.trial.phase_name, "name": name}
+        text = "\n\n".join(f"# {m.type}\n\n{_text(m)}" for m in messages)
+        self.trial.write(f"prompts/{len(self.trial.steps):04d}-{name.replace('/', '-')}.md", text)
+        with self.budget.reservation(self.model, text, self.settings) as settle:
+            reply = models.reply_of(models.call(self.model, messages, place))
+            price = settle(reply)
+        return {
+            "reply": reply.text, "usage": reply.usage.model_dump(), "price": price, "model": reply.model,
+            "finish": reply.finish, "prompt": tape.prompt_digest(messages), "shape": tape.shape_digest(messages),
+        }  # fmt: skip
+
+
+def _text(message: BaseMessage) -> str:
+    """A message's text; pictures are named, not shown."""
+    if isinstance(message.content, str):
+        return message.content
+    blocks = [b if isinstance(b, dict) else {"text": b} for b in message.content]
+    return "\n".join(str(block.get("text", "(a picture)")) for block in blocks)
+
+
+def _system(text: str) -> BaseMessage:
+    from langchain_core.messages import SystemMessage
+
+    return SystemMessage(text)
+
+
+def _human(text: str, pictures: Sequence[str] = ()) -> BaseMessage:
+    """A user message; `pictures` are data: URLs."""
+    from langchain_core.messages import HumanMessage
+
+    if not pictures:
+        return HumanMessage(text)
+    shown: list[str | dict[Any, Any]] = [{"type": "image_url", "image_url": {"url": url}} for url in pictures]
+    return HumanMessage([{"type": "text", "text": text}, *shown])
+
+
+def _ai(text: str) -> BaseMessage:
+    from langchain_core.messages import AIMessage
+
+    return AIMessage(text)

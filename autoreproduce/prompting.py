@@ -1,0 +1,44 @@
+"""Renders the templates of `prompts/`: Jinja2, where an undefined name is an error and nothing is escaped.
+
+A template is one user message. `prompts/system.md` is the system message of every call, the same for both
+agents, so that the beginnings of all prompts of a trial agree and a provider's prompt cache finds them: what
+never changes stands first (system, paper, task), then what a phase adds, and what is asked comes last.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
+
+from autoreproduce.commands import number
+from autoreproduce.config import digest
+from autoreproduce.content import folder
+from autoreproduce.errors import UsageError
+
+
+class Prompts:
+    """The templates below one folder (the shipped ones, or the user's own copy)."""
+
+    def __init__(self, root: Path | None = None) -> None:
+        self.root = root or folder("prompts")
+        self._environment = Environment(  # noqa: S701 — the output is a prompt, not a page
+            loader=FileSystemLoader(self.root),
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=False,
+        )
+        self._environment.filters["number"] = number
+
+    def render(self, name: str, **variables: Any) -> str:
+        """The text of `name` (without .md). Raises UsageError where the template is missing or wrong."""
+        try:
+            return self._environment.get_template(f"{name}.md").render(**variables).strip() + "\n"
+        except TemplateError as error:
+            raise UsageError(f"prompt {self.root / name}.md: {error.message or error}: mend the template") from error
+
+    def digest(self) -> str:
+        """A digest of every template's text, for the trial's record."""
+        return digest({str(p.relative_to(self.root)): p.read_text() for p in sorted(self.root.rglob("*.md"))})
