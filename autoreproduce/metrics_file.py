@@ -48,24 +48,7 @@ class MetricsFile(BaseModel):
 
 
 def read_metrics(path: Path, needs: str | None = None) -> MetricsFile:
-    """The checked content of `path`; `needs` is a key that `metrics` must have (the task's metric).
-
-    Raises CommandError with a reason that a code agent can act on.
-    """
-    value = _parsed(path)
-    try:
-        found = MetricsFile.model_validate(value)
-    except ValidationError as error:
-        raise CommandError(f"{path.name}: {_reason(error)}") from None
-    if needs is not None and needs not in found.metrics:
-        raise CommandError(
-            f'{path.name}: "metrics" has no "{needs}", only {", ".join(sorted(found.metrics))[:200]}: '
-            f'write the number under the name "{needs}"'
-        )
-    return found
-
-
-def _parsed(path: Path) -> Any:
+    """The checked content of the file `path`; else as `parse_metrics`."""
     try:
         if path.is_symlink() or path.stat().st_size > MAX_BYTES:
             raise CommandError(f"{path.name}: must be a plain file of at most {MAX_BYTES // 1_000_000} MB")
@@ -76,12 +59,33 @@ def _parsed(path: Path) -> Any:
         raise CommandError(
             f"{path.name} cannot be read ({error}): write it as UTF-8 text with json.dump"
         ) from None
+    return parse_metrics(text, needs, path.name)
+
+
+def parse_metrics(text: str, needs: str | None = None, name: str = "metrics.json") -> MetricsFile:
+    """The checked content of a metrics file; `needs` is a key that `metrics` must have (the task's metric).
+
+    Raises CommandError with a reason that a code agent can act on.
+    """
+    try:
+        found = MetricsFile.model_validate(_json(text, name))
+    except ValidationError as error:
+        raise CommandError(f"{name}: {_reason(error)}") from None
+    if needs is not None and needs not in found.metrics:
+        raise CommandError(
+            f'{name}: "metrics" has no "{needs}", only {", ".join(sorted(found.metrics))[:200]}: '
+            f'write the number under the name "{needs}"'
+        )
+    return found
+
+
+def _json(text: str, name: str) -> Any:
     if not text.strip():
-        raise CommandError(f"{path.name} is empty: write it with json.dump and close the file")
+        raise CommandError(f"{name} is empty: write it with json.dump and close the file")
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise CommandError(f"{path.name} is not JSON ({error}): write it with json.dump") from None
+        raise CommandError(f"{name} is not JSON ({error}): write it with json.dump") from None
 
 
 def _reason(error: ValidationError) -> str:
