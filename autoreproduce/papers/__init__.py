@@ -1,0 +1,1 @@
+"""Reading papers: from arXiv or a file, to Markdown with formulas, tables, figures and references."""

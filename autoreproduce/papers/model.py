@@ -1,0 +1,73 @@
+"""What reading a paper gives: its text as Markdown, its references and its figures.
+
+All three are frozen pydantic models, so that a paper goes into the trial folder as JSON and comes back as it
+was. Nothing here knows where a paper came from; `reading` does.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Source = Literal["latex", "mineru", "pdf", "markdown", "text", "digest"]
+SMALLEST_FIGURE = 96  # pixels: below it lie logos, icons and single symbols
+
+
+class Reference(BaseModel):
+    """One entry of a paper's reference list. `title` is "" where none could be made out."""
+
+    model_config = ConfigDict(frozen=True)
+
+    title: str
+    text: str = Field(description="the whole entry on one line")
+    arxiv_id: str | None = Field(None, description="where the entry names one, without its version")
+    key: str = Field("", description="the number, the BibTeX key, or «Surname, year»")
+
+
+class Figure(BaseModel):
+    """A figure as a PNG file."""
+
+    model_config = ConfigDict(frozen=True)
+
+    path: Path
+    caption: str = ""
+
+
+class Paper(BaseModel):
+    """A paper that was read.
+
+    `text` is all of it in Markdown; `body` leaves out what a reproduction does not need: reference list,
+    acknowledgements, appendices that hold proofs alone. `note` is one sentence for the user.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    arxiv_id: str | None = None
+    title: str
+    text: str
+    body: str
+    references: list[Reference] = []
+    figures: list[Figure] = []
+    source: Source
+    note: str
+
+
+def png_size(path: Path) -> tuple[int, int]:
+    """Width and height in pixels, from the PNG's header; (0, 0) where the file is no PNG."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(24)
+    except OSError:
+        return 0, 0
+    if len(head) < 24 or head[:8] != b"\x89PNG\r\n\x1a\n":
+        return 0, 0
+    return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
+
+
+def figures_for_model(paper: Paper, limit: int = 6) -> list[Figure]:
+    """At most `limit` figures for a model that sees pictures, the largest (in pixels) first."""
+    sized = [(width * height, figure) for figure in paper.figures for width, height in [png_size(figure.path)]
+             if min(width, height) >= SMALLEST_FIGURE]  # fmt: skip
+    return [figure for _, figure in sorted(sized, key=lambda pair: -pair[0])[:limit]]
