@@ -117,8 +117,8 @@ def block_lines(lines: Sequence[str], found: Found) -> list[str]:
     if closed is None:
         raise CommandError(
             f"{where} the reply ends: the reply was cut off, or a line {mark} is missing, or the code holds "
-            "fences itself (then open and close with a longer fence). Send the command again, whole; if it was "
-            "too long, edit fewer lines at a time."
+            "fences itself (then open and close with a longer fence). Send the command again, whole; if it "
+            "was too long, edit fewer lines at a time."
         )
     return content(lines, opened, closed)
 
