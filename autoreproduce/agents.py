@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from autoreproduce import tape
 from autoreproduce.commands import Parsed, parse
-from autoreproduce.errors import CommandError, ModelError
+from autoreproduce.errors import CommandError, ReplyError
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -39,7 +39,7 @@ class Agent:
         self.settings = settings
 
     def ask(self, name: str, *, pictures: Sequence[str] = (), **variables: Any) -> str:
-        """The reply to the prompt `name`. Raises ModelError where it stays empty or cut off."""
+        """The reply to the prompt `name`. Raises ReplyError where it stays empty or cut off."""
         return self._converse(name, self._opening(name, pictures, variables))
 
     def command(self, name: str, allowed: Collection[str], **variables: Any) -> Parsed:
@@ -52,7 +52,7 @@ class Agent:
             except CommandError as error:
                 problem = str(error)
                 messages = [*messages, _ai(reply), _human(f"That reply could not be carried out: {problem}\nAnswer again.")]
-        raise ModelError(f"{self.trial.phase_name}/{name}: {TRIES} replies without a usable command ({problem})")
+        raise ReplyError(f"{self.trial.phase_name}/{name}: {TRIES} replies without a usable command ({problem})")
 
     def _opening(self, name: str, pictures: Sequence[str], variables: dict[str, Any]) -> list[BaseMessage]:
         text = self.prompts.render(name, role=self.role, **variables)
@@ -69,7 +69,7 @@ class Agent:
             elif kept.strip():
                 return kept
         what = "cut off" if kept.strip() else "empty"
-        raise ModelError(f"{self.trial.phase_name}/{name}: {TRIES} replies were {what}: raise --max-output-tokens, or name another --model")
+        raise ReplyError(f"{self.trial.phase_name}/{name}: {TRIES} replies were {what}: raise --max-output-tokens, or name another --model")
 
     def _call(self, name: str, messages: list[BaseMessage]) -> dict[str, Any]:
         """One model call as a step of the trial. A step that the journal holds is not called, only counted."""

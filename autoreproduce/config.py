@@ -60,6 +60,7 @@ class Settings(BaseSettings):
     max_debug: int = Field(20, ge=0)
     profile: str = "small"
     seed: int = 0
+    offline: bool = Field(False, description="fetch nothing: the task's digest and the lineage cache serve")
 
     # the sandbox
     sandbox: Literal["auto", "docker", "bubblewrap", "process"] = "auto"

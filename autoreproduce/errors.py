@@ -25,6 +25,12 @@ class ModelError(AutoReproduceError):
     exit_code = 3
 
 
+class ReplyError(ModelError):
+    """Replies that stay unusable (empty, cut off, without a command): the attempt failed, the model is there."""
+
+    exit_code = 1
+
+
 class TapeError(ModelError):
     """The tape holds no reply for this call."""
 

@@ -63,6 +63,8 @@ class TrialRecord(BaseModel):
     seed: int = 0
     replayed: dict[str, Any] | None = Field(None, description="the tape's head, where replies are replayed")
     command: str = ""
+    inputs: dict[str, str | None] = Field({}, description="files of the user: paper_file, data")
+    task_json: dict[str, Any] = Field({}, description="the task as it was, so that the folder explains itself")
 
 
 class Outcome(BaseModel):
@@ -89,6 +91,7 @@ class Outcome(BaseModel):
     cost: float | None = None
     seconds: float = 0.0
     edits: dict[str, dict[str, int]] = {}
+    details: dict[str, Any] = {}
 
 
 class Trial:

@@ -1,0 +1,1 @@
+"""Runs trials: one from start to close (`attempt`)."""

@@ -1,0 +1,182 @@
+"""One trial from start to close: task, data, model, folder, sandbox, solver, and what is left behind.
+
+Whatever ends a trial, its folder says so: the solver's own failures are outcomes; what came from outside
+(budget, model, sandbox, the user) is the status «stopped», and the same command goes on from there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from autoreproduce import Observer
+from autoreproduce.benchmarks.reproducebench import load_task, prepare
+from autoreproduce.budget import Budget
+from autoreproduce.config import Settings, digest
+from autoreproduce.errors import AutoReproduceError, ReplyError, UsageError
+from autoreproduce.eval.report import write_report
+from autoreproduce.eval.result_folder import write_result
+from autoreproduce.runner.accounts import close_accounts
+from autoreproduce.runner.choose import ModelChoice, choose_model
+from autoreproduce.runner.machine import hardware, versions
+from autoreproduce.sandboxes import open_sandbox
+from autoreproduce.solvers import open_solver
+from autoreproduce.solvers.autoreproduce import Models
+from autoreproduce.task import Task
+from autoreproduce.trial import Outcome, Trial, TrialRecord, now
+
+
+@dataclass
+class Request:
+    """What is to be attempted, and how."""
+
+    task: Task
+    settings: Settings
+    solver: str = "autoreproduce"
+    out: Path | None = None
+    number: int = 1
+    paper_file: Path | None = None
+    data: Path | None = None
+    command: str = ""
+    observers: Sequence[Observer] = field(default_factory=list)
+
+
+@dataclass
+class Finished:
+    """A trial that has ended, now or earlier."""
+
+    folder: Path
+    outcome: Outcome
+    report: Path
+    task: Task
+    earlier: bool = False
+
+
+def attempt(request: Request) -> Finished:
+    """Attempt the task, or go on with the attempt that is there. Raises UsageError and TrialError before it begins."""
+    choice = choose_model(request.settings, request.task, request.solver)
+    settings = choice.settings
+    folder = request.out or _folder(request, settings)
+    note = _noter(request.observers)
+    if choice.announcement:
+        note(choice.announcement)
+    task = _with_data(request, settings, note)
+    trial = Trial.open(folder, _record(request, task, settings, choice), request.observers)
+    try:
+        outcome = trial.outcome
+        earlier = outcome is not None and outcome.status != "stopped"
+        if outcome is None or not earlier:
+            outcome = _run(request, task, settings, choice, trial)
+        return Finished(folder, outcome, _close(trial, task, outcome, earlier), task, earlier)
+    finally:
+        trial.close()
+
+
+def _run(request: Request, task: Task, settings: Settings, choice: ModelChoice, trial: Trial) -> Outcome:
+    """The solver's own outcome, or «stopped» with the reason."""
+    began = time.monotonic()
+    (trial.folder / "outcome.json").unlink(missing_ok=True)
+    try:
+        _solve(request, task, settings, choice, trial)
+        outcome = trial.outcome
+        assert outcome is not None, "a solver writes outcome.json"
+    except ReplyError as error:
+        outcome = Outcome(status="failed", reason=str(error), phase=trial.phase_name)
+    except KeyboardInterrupt:
+        outcome = Outcome(status="stopped", reason="stopped by the user: the same command goes on", phase=trial.phase_name)
+    except AutoReproduceError as error:
+        outcome = Outcome(status="stopped", reason=str(error), phase=trial.phase_name)
+        outcome.details["exit_code"] = error.exit_code
+    close_accounts(outcome, trial, task, time.monotonic() - began)
+    outcome.warnings += choice.warnings()
+    trial.write("outcome.json", outcome.model_dump_json(indent=1))
+    return outcome
+
+
+def _solve(request: Request, task: Task, settings: Settings, choice: ModelChoice, trial: Trial) -> None:
+    budget = Budget.parse(settings.budget) if settings.budget else Budget()
+    solver = open_solver(request.solver, settings=settings, budget=budget, paper_file=request.paper_file)
+    sandbox = open_sandbox(
+        settings, trial.workspace, data_dir=task.data_dir, packages=trial.folder / "packages",
+        label=digest(str(trial.folder.resolve())), trusted=choice.trusted, note=trial.note,
+    )  # fmt: skip
+    try:
+        trial.write("sandbox.json", f'{{"name": "{sandbox.name}", "promises": "{sandbox.promises}"}}\n')
+        solver.solve(task, Models(choice.research, choice.code), sandbox, trial)
+    finally:
+        sandbox.close()
+
+
+def _close(trial: Trial, task: Task, outcome: Outcome, earlier: bool) -> Path:
+    """The result folder and the report; of a trial that ended earlier they are left as they are."""
+    report = trial.folder / "report.html"
+    if earlier and report.exists():
+        return report
+    if outcome.status == "succeeded":
+        write_result(trial.folder, task)
+    return write_report(trial.folder, task)
+
+
+def _with_data(request: Request, settings: Settings, note: Any) -> Task:
+    """The task with its data: the user's folder, else the task's own, prepared once a machine."""
+    task = request.task
+    if request.data is not None:
+        if not request.data.is_dir():
+            raise UsageError(f"--data {request.data} is no folder: name the folder that holds the data")
+        return task.model_copy(update={"data_dir": request.data.resolve()})
+    if task.folder is None:
+        return task
+    return task.model_copy(update={"data_dir": prepare(task.id, task.profile, settings.cache_dir, note)})
+
+
+def _folder(request: Request, settings: Settings) -> Path:
+    """runs/TASK-PROFILE-DIGEST: the same command finds the same folder."""
+    what = digest([settings.kept(), request.solver, str(request.paper_file), str(request.data), task_digest(request.task)])
+    number = f"-{request.number}" if request.number > 1 else ""
+    return settings.runs_dir / f"{request.task.id}-{request.task.profile}-{what[:8]}{number}"
+
+
+def task_digest(task: Task) -> str:
+    """What of a task bears on a trial; where it lies and what others measured does not."""
+    return digest(
+        task.model_dump(mode="json", exclude={"folder", "data_dir", "paper_result", "published", "measured", "notes"})
+    )
+
+
+def _record(request: Request, task: Task, settings: Settings, choice: ModelChoice) -> TrialRecord:
+    return TrialRecord(
+        task=task.id, profile=task.profile, solver=request.solver, model=choice.name, settings=settings.kept(),
+        task_digest=task_digest(task), created=now(), versions=versions(), hardware=hardware(settings.gpus),
+        seed=settings.seed, replayed=choice.replayed, command=request.command,
+        task_json=task.model_dump(mode="json", exclude={"digest"}),
+        inputs={"paper_file": _absolute(request.paper_file), "data": _absolute(request.data)},
+    )  # fmt: skip
+
+
+def resumed(folder: Path, settings: Settings, observers: Sequence[Observer] = ()) -> Request:
+    """The request that made a trial folder, with this machine's settings (budget, sandbox, where things lie)."""
+    record = Trial.read(folder).record
+    machine = {name: getattr(settings, name) for name in Settings.MACHINE}
+    task = Task.model_validate(record.task_json)
+    if task.folder is not None:
+        task = load_task(task.id, task.profile)
+    inputs = {name: Path(value) for name, value in record.inputs.items() if value}
+    return Request(
+        task=task, settings=Settings(**{**record.settings, **machine}), solver=record.solver, out=folder,
+        paper_file=inputs.get("paper_file"), data=inputs.get("data"), command=record.command, observers=observers,
+    )  # fmt: skip
+
+
+def _absolute(path: Path | None) -> str | None:
+    return str(path.resolve()) if path else None
+
+
+def _noter(observers: Sequence[Observer]) -> Any:
+    def note(text: str) -> None:
+        for observer in observers:
+            observer.note(text)
+
+    return note

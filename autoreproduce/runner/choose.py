@@ -1,0 +1,98 @@
+"""Which model answers: a live one, a tape that was asked for, or the shipped tape, announced.
+
+A replay is never silent. Without a model and without any provider's key, the shipped tape of the task serves
+and the first line says so; with a key and no model named, the user is asked to name one.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from autoreproduce.config import Settings
+from autoreproduce.errors import UsageError
+from autoreproduce.task import Task
+
+KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "MISTRAL_API_KEY", "DEEPSEEK_API_KEY", "OPENROUTER_API_KEY")
+HOW = (
+    "name one, e.g. --model openai:gpt-5 with OPENAI_API_KEY set, --model anthropic:claude-sonnet-4-5 with "
+    "ANTHROPIC_API_KEY set, or any OpenAI-compatible server by --model NAME --base-url http://127.0.0.1:11434/v1"
+)
+
+
+@dataclass
+class ModelChoice:
+    """The models of a trial and what the user must be told of them."""
+
+    name: str
+    settings: Settings
+    research: Any = None
+    code: Any = None
+    announcement: str = ""
+    replayed: dict[str, Any] | None = None
+    tapes: list[Any] = field(default_factory=list)
+
+    @property
+    def trusted(self) -> bool:
+        """True where the code that will run was seen before: a shipped tape's, or our own reference."""
+        return self.name == "none" or bool(self.replayed and self.replayed.get("shipped"))
+
+    def warnings(self) -> list[str]:
+        """What a reader of the outcome must know: replies that answered another prompt than the recorded one."""
+        drift = {(d.place, d.numbers_only) for tape in self.tapes for d in tape.drift}
+        other = sorted("/".join(map(str, place)) for place, numbers_only in drift if not numbers_only)
+        if not other:
+            return []
+        return [f"{len(other)} prompts differ from those that the tape answers, beyond numbers: {', '.join(other)}"]
+
+
+def choose_model(settings: Settings, task: Task, solver: str) -> ModelChoice:
+    """Open what answers. Raises UsageError that says how to configure a model."""
+    if solver == "reference":
+        return ModelChoice("none", settings)
+    name = settings.model or _unnamed(settings, task)
+    if name == "tape" or name.startswith("tape:"):
+        return _replay(name, settings, task)
+    from autoreproduce.models import open_model
+
+    research = open_model(settings, settings.research_model or name)
+    same = (settings.code_model or name) == (settings.research_model or name)
+    code = research if same else open_model(settings, settings.code_model or name)
+    names = dict.fromkeys([settings.research_model or name, settings.code_model or name])
+    return ModelChoice(" + ".join(names), settings, research, code)
+
+
+def _unnamed(settings: Settings, task: Task) -> str:
+    """No --model: the shipped tape where no key is set and there is one; else an error that says what to do."""
+    from autoreproduce.tape import find_tape
+
+    if settings.base_url:
+        raise UsageError("--base-url is given but no model: add --model NAME as that server calls it")
+    if key := next((key for key in KEYS if os.environ.get(key)), None):
+        raise UsageError(f"{key} is set but no model is named: {HOW}; or replay the recorded trial by --model tape")
+    if find_tape(task.id, task.profile) is None:
+        raise UsageError(f"no model is configured: {HOW}")
+    return "tape"
+
+
+def _replay(name: str, settings: Settings, task: Task) -> ModelChoice:
+    """A tape, under the settings it was recorded with unless the user says otherwise."""
+    from autoreproduce.tape import TapeModel, find_tape, read_tape
+
+    shipped = name == "tape"
+    path = find_tape(task.id, task.profile) if shipped else Path(name.removeprefix("tape:"))
+    if path is None:
+        raise UsageError(f"no tape is shipped for {task.id} ({task.profile}): {HOW}")
+    head = read_tape(path).head
+    given = settings.model_fields_set
+    recorded = {k: v for k, v in head.settings.items() if k not in given and k not in ("model", "research_model", "code_model")}
+    used = Settings.model_validate({**settings.model_dump(), **recorded, "model": "tape" if shipped else name})
+    model = TapeModel(path=path)
+    announcement = (
+        f"The model's replies are REPLAYED from a tape of {head.model}, recorded {head.recorded}; everything else is real. "
+        f"For a live trial {HOW}."
+    )
+    replayed = {**head.model_dump(mode="json"), "path": path.name, "shipped": shipped}
+    return ModelChoice(f"tape of {head.model}", used, model, model, announcement, replayed, [model])
