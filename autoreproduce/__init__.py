@@ -53,7 +53,12 @@ class Sandbox(Protocol):
     promises: str  # one sentence: what this sandbox keeps a program from doing
 
     def execute(
-        self, command: str, timeout: float, *, network: bool = False, on_output: Callable[[str], None] | None = None
+        self,
+        command: str,
+        timeout: float,
+        *,
+        network: bool = False,
+        on_output: Callable[[str], None] | None = None,
     ) -> Execution:
         """Run `command` (a bash line) in the workspace for at most `timeout` seconds.
 

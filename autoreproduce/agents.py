@@ -29,7 +29,13 @@ class Agent:
     """One role (`research` or `code`) played by one model."""
 
     def __init__(
-        self, role: str, model: BaseChatModel, prompts: Prompts, trial: Trial, budget: Budget, settings: Settings
+        self,
+        role: str,
+        model: BaseChatModel,
+        prompts: Prompts,
+        trial: Trial,
+        budget: Budget,
+        settings: Settings,
     ) -> None:
         self.role = role
         self.model = model
@@ -51,7 +57,11 @@ class Agent:
                 return parse(reply, allowed)
             except CommandError as error:
                 problem = str(error)
-                messages = [*messages, _ai(reply), _human(f"That reply could not be carried out: {problem}\nAnswer again.")]
+                messages = [
+                    *messages,
+                    _ai(reply),
+                    _human(f"That reply could not be carried out: {problem}\nAnswer again."),
+                ]
         raise ReplyError(f"{self.trial.phase_name}/{name}: {TRIES} replies without a usable command ({problem})")
 
     def _opening(self, name: str, pictures: Sequence[str], variables: dict[str, Any]) -> list[BaseMessage]:
@@ -65,11 +75,17 @@ class Agent:
             result = self._call(name, messages)
             kept += result["reply"]
             if result["finish"] == "length" and result["reply"]:
-                messages = [*messages, _ai(result["reply"]), _human("Go on exactly where the reply was cut off. Repeat nothing.")]
+                messages = [
+                    *messages,
+                    _ai(result["reply"]),
+                    _human("Go on exactly where the reply was cut off. Repeat nothing."),
+                ]
             elif kept.strip():
                 return kept
         what = "cut off" if kept.strip() else "empty"
-        raise ReplyError(f"{self.trial.phase_name}/{name}: {TRIES} replies were {what}: raise --max-output-tokens, or name another --model")
+        raise ReplyError(
+            f"{self.trial.phase_name}/{name}: {TRIES} replies were {what}: raise --max-output-tokens, or name another --model"
+        )
 
     def _call(self, name: str, messages: list[BaseMessage]) -> dict[str, Any]:
         """One model call as a step of the trial. A step that the journal holds is not called, only counted."""

@@ -33,8 +33,8 @@ class _ReproduceByDefault(TyperGroup):
 
 COMPLETION = ("--install-completion", "--show-completion")
 app = typer.Typer(
-    cls=_ReproduceByDefault, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich",
-    help="Reproduces the experiments of machine-learning papers. Without a command: [bold]reproduce[/bold].",
+    cls=_ReproduceByDefault, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None,
+    help="Reproduces the experiments of machine-learning papers. Without a command: reproduce.",
     epilog="The main job: autoreproduce --arxiv 2301.12664 --task Darcy",
 )  # fmt: skip
 Json = Annotated[bool, typer.Option("--json", help="one JSON object a line, for machines")]
@@ -50,7 +50,9 @@ def _version(wanted: bool) -> None:
 
 
 @app.callback()
-def _main(version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True)] = False) -> None:
+def _main(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True)] = False,
+) -> None:
     """Reproduces the experiments of machine-learning papers."""
 
 
@@ -79,7 +81,9 @@ def reproduce(
 
 @app.command()
 @settings_options
-def resume(settings: Settings, folder: Annotated[Path, typer.Argument(help="a trial's folder")], json: Json = False) -> None:
+def resume(
+    settings: Settings, folder: Annotated[Path, typer.Argument(help="a trial's folder")], json: Json = False
+) -> None:
     """Go on with a trial that was killed or stopped."""
     from autoreproduce.runner.attempt import resumed
 
@@ -102,7 +106,12 @@ def reference(
     first = settings.seed
     values = []
     for seed in range(first, first + seeds):
-        request = Request(found, settings.model_copy(update={"seed": seed}), solver="reference", command=shlex.join(sys.argv))
+        request = Request(
+            found,
+            settings.model_copy(update={"seed": seed}),
+            solver="reference",
+            command=shlex.join(sys.argv),
+        )
         values.append(_finish(request, json).outcome)
     _say_values(found, values, json)
 
@@ -182,6 +191,8 @@ def _say_values(task: Task, outcomes: list[Any], json: bool) -> None:
     values = [outcome.metric for outcome in outcomes if outcome.metric is not None]
     if len(outcomes) > 1 and values and not json:
         mean = sum(values) / len(values)
-        print(f"{task.metric.name}: mean {mean:.5g}, from {min(values):.5g} to {max(values):.5g} over {len(values)} seeds")
+        print(
+            f"{task.metric.name}: mean {mean:.5g}, from {min(values):.5g} to {max(values):.5g} over {len(values)} seeds"
+        )
     if len(values) < len(outcomes):
         raise UsageError(f"{len(outcomes) - len(values)} of {len(outcomes)} runs failed: their folders say why")

@@ -13,7 +13,12 @@ from typing import Any, ClassVar, Literal
 
 from platformdirs import user_cache_path
 from pydantic import BaseModel, Field, SecretStr
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
 
 CONFIG_FILE = "autoreproduce.toml"
 
@@ -84,15 +89,20 @@ class Settings(BaseSettings):
     github_token: SecretStr | None = None
     semantic_scholar_api: str = "https://api.semanticscholar.org/graph/v1"
 
+    # what may differ when a trial goes on
     MACHINE: ClassVar[frozenset[str]] = frozenset(
-        "base_url api_key request_timeout max_retries budget price record sandbox image gpus limits cache_dir runs_dir "
-        "build_ca_bundle build_find_links build_constraints mineru_url arxiv_api arxiv_url github_api github_url "
-        "github_token semantic_scholar_api".split()
+        {"base_url", "api_key", "request_timeout", "max_retries", "budget", "price", "record"}
+        | {"sandbox", "image", "gpus", "limits", "cache_dir", "runs_dir", "mineru_url"}
+        | {"build_ca_bundle", "build_find_links", "build_constraints", "build_base"}
+        | {"arxiv_api", "arxiv_url", "github_api", "github_url", "github_token", "semantic_scholar_api"}
     )
 
     @classmethod
     def settings_customise_sources(
-        cls, settings_cls: type[BaseSettings], *sources: PydanticBaseSettingsSource, **named: PydanticBaseSettingsSource
+        cls,
+        settings_cls: type[BaseSettings],
+        *sources: PydanticBaseSettingsSource,
+        **named: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Flags, then environment, then autoreproduce.toml in the current folder."""
         return named["init_settings"], named["env_settings"], TomlConfigSettingsSource(settings_cls)

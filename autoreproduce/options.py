@@ -60,9 +60,15 @@ def make_settings(flags: dict[str, Any]) -> Settings:
 def _parameter(name: str, field: FieldInfo) -> inspect.Parameter:
     flag = "--" + name.replace("_", "-")
     names = (f"{flag}/--no-{name.replace('_', '-')}",) if field.annotation is bool else (flag,)
-    default = "" if field.default in (None, False) or not isinstance(field.default, str | int | float) else f" [{field.default}]"
+    default = (
+        ""
+        if field.default in (None, False) or not isinstance(field.default, str | int | float)
+        else f" [{field.default}]"
+    )
     panel = next((panel for panel, those in PANELS.items() if name in those.split()), "Sandbox and machine")
-    option = typer.Option(*names, help=f"{field.description or ''}{default}".strip(), rich_help_panel=panel, show_default=False)
+    option = typer.Option(
+        *names, help=f"{field.description or ''}{default}".strip(), rich_help_panel=panel, show_default=False
+    )
     kind = field.annotation if field.annotation in (bool, int, float) else str
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=typing_annotated(kind, option)

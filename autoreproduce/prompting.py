@@ -23,7 +23,7 @@ class Prompts:
 
     def __init__(self, root: Path | None = None) -> None:
         self.root = root or folder("prompts")
-        self._environment = Environment(  # noqa: S701 — the output is a prompt, not a page
+        self._environment = Environment(
             loader=FileSystemLoader(self.root),
             undefined=StrictUndefined,
             trim_blocks=True,

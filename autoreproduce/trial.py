@@ -10,6 +10,7 @@ owes at most the step it was in.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -256,7 +257,8 @@ def append_line(path: Path, line: str) -> None:
             file.flush()
             os.fsync(file.fileno())
         except OSError as error:
-            os.truncate(path, length)
+            with contextlib.suppress(OSError):
+                os.truncate(path, length)
             raise TrialError(f"cannot write {path} ({error.strerror}): make room, then run the same command") from error
 
 
@@ -286,7 +288,9 @@ def _locked(folder: Path) -> FileLock:
     try:
         lock.acquire(timeout=0)
     except LockTimeout:
-        raise TrialError(f"{folder} is in use by another process: wait for it, or name another folder by --out") from None
+        raise TrialError(
+            f"{folder} is in use by another process: wait for it, or name another folder by --out"
+        ) from None
     return lock
 
 
@@ -299,10 +303,16 @@ def _record(path: Path) -> TrialRecord:
 
 def _same_trial(old: TrialRecord, new: TrialRecord, folder: Path) -> TrialRecord:
     """The old record where `new` asks for the same trial; else an error that shows the difference."""
-    pairs = {"task": (old.task, new.task), "solver": (old.solver, new.solver), "task content": (old.task_digest, new.task_digest)}
+    pairs = {
+        "task": (old.task, new.task),
+        "solver": (old.solver, new.solver),
+        "task content": (old.task_digest, new.task_digest),
+    }
     for key in sorted({*old.settings, *new.settings}):
         pairs[key] = (old.settings.get(key), new.settings.get(key))
     changed = [f"{key}: {was!r} → {is_!r}" for key, (was, is_) in pairs.items() if was != is_]
     if changed:
-        raise TrialError(f"{folder} was begun with other settings ({'; '.join(changed)}): give the same, or --out a new folder")
+        raise TrialError(
+            f"{folder} was begun with other settings ({'; '.join(changed)}): give the same, or --out a new folder"
+        )
     return old

@@ -65,7 +65,12 @@ def paper(state: State, runtime: Runtime[Context]) -> State:
     c = runtime.context
     c.trial.phase("paper")
     read = read_paper(
-        c.settings, c.trial.folder / "paper", arxiv_id=c.task.arxiv_id, file=c.paper_file, digest=c.task.digest, note=c.trial.note
+        c.settings,
+        c.trial.folder / "paper",
+        arxiv_id=c.task.arxiv_id,
+        file=c.paper_file,
+        digest=c.task.digest,
+        note=c.trial.note,
     )
     return {"paper": read}
 
@@ -81,14 +86,26 @@ def paper_lineage(state: State, runtime: Runtime[Context]) -> State:
     """The cited papers that this one builds on, each a ⟨summary, code⟩ tuple (the paper's Algorithm 1)."""
     c = runtime.context
     c.trial.phase("paper_lineage")
-    return {"lineage": build_lineage(c.task, state["paper"], state["summaries"].overall, c.research, c.code, c.trial, c.settings)}
+    return {
+        "lineage": build_lineage(
+            c.task, state["paper"], state["summaries"].overall, c.research, c.code, c.trial, c.settings
+        )
+    }
 
 
 def data_acquisition(state: State, runtime: Runtime[Context]) -> State:
     """data.py, and the facts it finds in the data."""
     c = runtime.context
     bench = Bench(
-        c.task, c.settings, c.research, c.code, c.sandbox, c.trial, c.workspace, state["summaries"], render(state.get("lineage", []))
+        c.task,
+        c.settings,
+        c.research,
+        c.code,
+        c.sandbox,
+        c.trial,
+        c.workspace,
+        state["summaries"],
+        render(state.get("lineage", [])),
     )
     return {"bench": bench, **_phase("data_acquisition", acquire_data, {**state, "bench": bench}, c)}
 
@@ -125,7 +142,16 @@ def _phase(name: str, do: Callable[[Bench], Ended], state: State, context: Conte
     return {"ended": {**state.get("ended", {}), name: ended}}
 
 
-PHASES = (paper, literature_review, paper_lineage, data_acquisition, method_replication, experiment_execution, refactoring, full_run)
+PHASES = (
+    paper,
+    literature_review,
+    paper_lineage,
+    data_acquisition,
+    method_replication,
+    experiment_execution,
+    refactoring,
+    full_run,
+)
 
 
 def build_graph(lineage: bool = True) -> CompiledStateGraph[State, Context, State, State]:

@@ -12,7 +12,14 @@ from pathlib import Path
 
 from autoreproduce.errors import TrialError
 
-_AUTHOR = ("-c", "user.name=autoreproduce", "-c", "user.email=autoreproduce@localhost", "-c", "commit.gpgsign=false")
+_AUTHOR = (
+    "-c",
+    "user.name=autoreproduce",
+    "-c",
+    "user.email=autoreproduce@localhost",
+    "-c",
+    "commit.gpgsign=false",
+)
 _SAFE = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.autocrlf=false")
 
 
@@ -43,7 +50,9 @@ class Workspace:
         self.folder.mkdir(parents=True, exist_ok=True)
         if not (self.history / "HEAD").exists():
             subprocess.run(
-                ["git", "init", "-q", "--bare", "-b", "main", "--template=", str(self.history)], check=True, capture_output=True
+                ["git", "init", "-q", "--bare", "-b", "main", "--template=", str(self.history)],
+                check=True,
+                capture_output=True,
             )
             self.git("commit", "-q", "--allow-empty", "-m", "an empty workspace")
         (self.history / "index.lock").unlink(missing_ok=True)  # left by a killed process; the trial is locked by us

@@ -48,7 +48,14 @@ class Run:
         """What a prompt shows: how it ended, and the end of what it printed."""
         e = self.execution
         how = f"stopped at its limit ({e.stopped}) after {e.seconds:.0f} s" if e.stopped else f"exit code {e.exit_code}"
-        parts = [how, *(f"{name}:\n~~~\n{_end(text)}\n~~~" for name, text in (("stdout", e.stdout), ("stderr", e.stderr)) if text.strip())]
+        parts = [
+            how,
+            *(
+                f"{name}:\n~~~\n{_end(text)}\n~~~"
+                for name, text in (("stdout", e.stdout), ("stderr", e.stderr))
+                if text.strip()
+            ),
+        ]
         return "\n".join(parts)
 
 

@@ -21,28 +21,38 @@ def problem(before: str, after: str) -> str:
         return f"main.py does not parse: {error.msg} (line {error.lineno})"
     if found := DRY.search(after):
         return f"the dry run is still there (line {after[: found.start()].count(chr(10)) + 1})"
-    old = numbers(without_dry_run(before))
+    old = numbers(before, dry_run=False)
     lost, gained = sorted(old - new), sorted(new - numbers(before))
     parts = [f"{name} {', '.join(map(str, values))}" for name, values in (("lost:", lost), ("new:", gained)) if values]
     return f"numbers differ from the version that works ({'; '.join(parts)})" if parts else ""
 
 
-def numbers(source: str) -> set[float]:
-    """The numeric constants of a program; 0, 1 and 2 and those in format strings are left out."""
-    tree = ast.parse(source)
+def numbers(source: str, dry_run: bool = True) -> set[float]:
+    """The numeric constants of a program, but for 0, 1, 2 and those in format strings.
+
+    With `dry_run=False` the statements marked as serving the dry run do not count.
+    """
+    tree: ast.AST = ast.parse(source)
+    if not dry_run:
+        tree = _Unmarked(source).visit(tree)
     formats = {id(n) for f in ast.walk(tree) if isinstance(f, ast.FormattedValue) for n in ast.walk(f)}
     constants = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and id(n) not in formats]
     return {float(v) for v in constants if isinstance(v, int | float) and not isinstance(v, bool)} - {0.0, 1.0, 2.0}
 
 
-def without_dry_run(source: str) -> str:
-    """The program without its marked lines, or all of it where it does not parse without them."""
-    kept = "".join(line for line in source.splitlines(keepends=True) if not line.rstrip().endswith(MARK))
-    try:
-        ast.parse(kept)
-    except SyntaxError:
-        return source
-    return kept
+class _Unmarked(ast.NodeTransformer):
+    """Takes away each statement whose first or last line bears the mark."""
+
+    def __init__(self, source: str) -> None:
+        self.marked = {n for n, line in enumerate(source.splitlines(), 1) if line.rstrip().endswith(MARK)}
+
+    def visit(self, node: ast.AST) -> ast.AST | None:
+        """The node, or None for a marked statement."""
+        if isinstance(node, ast.stmt) and {node.lineno, node.end_lineno} & self.marked and not hasattr(node, "orelse"):
+            return None
+        if isinstance(node, ast.If) and node.lineno in self.marked:
+            return None
+        return super().generic_visit(node)
 
 
 def without_check(source: str) -> str:

@@ -52,7 +52,9 @@ def develop(bench: Bench, phase: Phase, first: str, **variables: object) -> Ende
     """Write `phase.file` by the prompt `first`, then mend and improve it."""
     parsed = bench.code.command(first, {"EDIT"}, bench=bench, phase=phase.name, **variables)
     assert isinstance(parsed.command, Edit)
-    whole = Edit(1, len(bench.files.get(phase.file, "").splitlines()), parsed.command.replacement)  # it was asked for whole
+    whole = Edit(
+        1, len(bench.files.get(phase.file, "").splitlines()), parsed.command.replacement
+    )  # it was asked for whole
     bench.edit(whole, phase.file, parsed.thought)
     return mend(bench, phase)
 
@@ -118,9 +120,17 @@ def _review(bench: Bench, phase: Phase, run: Run, asked_for: list[str]) -> str |
 
 def mend_once(bench: Bench, phase: Phase, run: Run, problem: str, history: list[str]) -> None:
     """Two steps: an analysis, then the command that carries it out."""
-    shown = {"bench": bench, "phase": phase.name, "file": phase.file, "others": _named(bench, phase, run), "execution": run}
+    shown = {
+        "bench": bench,
+        "phase": phase.name,
+        "file": phase.file,
+        "others": _named(bench, phase, run),
+        "execution": run,
+    }
     analysis = bench.code.ask("debug/analyse", problem=problem, history=history, **shown)
-    history.append(_change(bench, phase, "debug/edit", {"EDIT", "BASH"}, analysis, install=True, analysis=analysis, **shown))
+    history.append(
+        _change(bench, phase, "debug/edit", {"EDIT", "BASH"}, analysis, install=True, analysis=analysis, **shown)
+    )
 
 
 def _improve(bench: Bench, phase: Phase, run: Run, feedback: str, history: list[str]) -> None:

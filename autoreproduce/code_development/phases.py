@@ -34,7 +34,13 @@ def replicate_method(bench: Bench) -> Ended:
 
 def prepare_experiment(bench: Bench) -> Ended:
     """main.py, dry-run end to end and checked against the experiment summary."""
-    phase = Phase("experiment_execution", "main.py", "python main.py --dry-run", "experiment", lambda run: results_of(bench, run))
+    phase = Phase(
+        "experiment_execution",
+        "main.py",
+        "python main.py --dry-run",
+        "experiment",
+        lambda run: results_of(bench, run),
+    )
     return develop(
         bench, phase, "experiment_execution/write",
         schema=SCHEMA_TEXT.replace("NAME", bench.task.metric.name), limit=round(limit_minutes(bench)),

@@ -40,7 +40,9 @@ def refactor(bench: Bench) -> Ended:
 
 def _rewrite(bench: Bench, problem: str) -> tuple[str, str]:
     lines = len(bench.files["main.py"].splitlines())
-    parsed = bench.code.command("refactoring/write", {"EDIT"}, bench=bench, phase="refactoring", problem=problem, lines=lines)
+    parsed = bench.code.command(
+        "refactoring/write", {"EDIT"}, bench=bench, phase="refactoring", problem=problem, lines=lines
+    )
     assert isinstance(parsed.command, Edit)
     text = parsed.command.replacement
     return (text if text.endswith("\n") else text + "\n"), parsed.thought

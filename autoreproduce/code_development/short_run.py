@@ -32,9 +32,7 @@ class _Cutter(ast.NodeTransformer):
         calls = {n.func.attr for n in ast.walk(node) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)}
         named = isinstance(node.target, ast.Name) and NAMED.match(node.target.id)
         trains = ast.Constant(bool(named or calls & {"backward", "step"}))
-        node.iter = ast.copy_location(
-            ast.Call(ast.Name("_cut_short", ast.Load()), [node.iter, trains], []), node.iter
-        )
+        node.iter = ast.copy_location(ast.Call(ast.Name("_cut_short", ast.Load()), [node.iter, trains], []), node.iter)
         return self.generic_visit(node)
 
 

@@ -65,7 +65,9 @@ def _look_at_figures(task: Task, paper: Paper, research: Agent, trial: Trial) ->
         return ""
     pictures = [f"data:image/png;base64,{base64.b64encode(f.path.read_bytes()).decode()}" for f in figures]
     try:
-        return research.ask("literature_review/diagrams", pictures=pictures, task=task, captions=[f.caption for f in figures])
+        return research.ask(
+            "literature_review/diagrams", pictures=pictures, task=task, captions=[f.caption for f in figures]
+        )
     except ModelError as error:
         trial.note(f"--diagrams: the model took no pictures ({error})")
         return ""

@@ -86,7 +86,9 @@ def _run(request: Request, task: Task, settings: Settings, choice: ModelChoice, 
     except ReplyError as error:
         outcome = Outcome(status="failed", reason=str(error), phase=trial.phase_name)
     except KeyboardInterrupt:
-        outcome = Outcome(status="stopped", reason="stopped by the user: the same command goes on", phase=trial.phase_name)
+        outcome = Outcome(
+            status="stopped", reason="stopped by the user: the same command goes on", phase=trial.phase_name
+        )
     except AutoReproduceError as error:
         outcome = Outcome(status="stopped", reason=str(error), phase=trial.phase_name)
         outcome.details["exit_code"] = error.exit_code
@@ -134,7 +136,15 @@ def _with_data(request: Request, settings: Settings, note: Any) -> Task:
 
 def _folder(request: Request, settings: Settings) -> Path:
     """runs/TASK-PROFILE-DIGEST: the same command finds the same folder."""
-    what = digest([settings.kept(), request.solver, str(request.paper_file), str(request.data), task_digest(request.task)])
+    what = digest(
+        [
+            settings.kept(),
+            request.solver,
+            str(request.paper_file),
+            str(request.data),
+            task_digest(request.task),
+        ]
+    )
     number = f"-{request.number}" if request.number > 1 else ""
     return settings.runs_dir / f"{request.task.id}-{request.task.profile}-{what[:8]}{number}"
 

@@ -15,7 +15,14 @@ from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
 from autoreproduce.task import Task
 
-KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "MISTRAL_API_KEY", "DEEPSEEK_API_KEY", "OPENROUTER_API_KEY")
+KEYS = (
+    "OPENAI_API_KEY",
+    "ANTHROPIC_API_KEY",
+    "GOOGLE_API_KEY",
+    "MISTRAL_API_KEY",
+    "DEEPSEEK_API_KEY",
+    "OPENROUTER_API_KEY",
+)
 HOW = (
     "name one, e.g. --model openai:gpt-5 with OPENAI_API_KEY set, --model anthropic:claude-sonnet-4-5 with "
     "ANTHROPIC_API_KEY set, or any OpenAI-compatible server by --model NAME --base-url http://127.0.0.1:11434/v1"
@@ -87,7 +94,9 @@ def _replay(name: str, settings: Settings, task: Task) -> ModelChoice:
         raise UsageError(f"no tape is shipped for {task.id} ({task.profile}): {HOW}")
     head = read_tape(path).head
     given = settings.model_fields_set
-    recorded = {k: v for k, v in head.settings.items() if k not in given and k not in ("model", "research_model", "code_model")}
+    recorded = {
+        k: v for k, v in head.settings.items() if k not in given and k not in ("model", "research_model", "code_model")
+    }
     used = Settings.model_validate({**settings.model_dump(), **recorded, "model": "tape" if shipped else name})
     model = TapeModel(path=path)
     announcement = (

@@ -11,7 +11,12 @@ from autoreproduce.task import Metric, Task
 
 
 def find_or_make_task(
-    name: str | None, arxiv: str | None, paper: Path | None, metric: str | None, instruction: str, profile: str
+    name: str | None,
+    arxiv: str | None,
+    paper: Path | None,
+    metric: str | None,
+    instruction: str,
+    profile: str,
 ) -> Task:
     """The benchmark's task `name`, or a task of the user's own where --metric is given.
 
@@ -31,7 +36,9 @@ def _of_benchmark(name: str | None, arxiv: str | None, paper: Path | None, instr
         raise UsageError("which experiment? Add --task NAME (a data set or method; `autoreproduce tasks` lists them)")
     task = find_task(name, profile)
     if arxiv is not None and normalise(arxiv).split("v")[0] != task.arxiv_id:
-        raise UsageError(f"task {task.id} is of arXiv {task.arxiv_id}, not {arxiv}: correct one, or describe your own task by --metric")
+        raise UsageError(
+            f"task {task.id} is of arXiv {task.arxiv_id}, not {arxiv}: correct one, or describe your own task by --metric"
+        )
     if instruction:
         task = task.model_copy(update={"instruction": f"{task.instruction}\n\n{instruction}"})
     return task

@@ -11,7 +11,17 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("autoreproduce", "langgraph", "langchain", "langchain-openai", "torch", "numpy", "docker", "arxiv", "PyGithub")
+PACKAGES = (
+    "autoreproduce",
+    "langgraph",
+    "langchain",
+    "langchain-openai",
+    "torch",
+    "numpy",
+    "docker",
+    "arxiv",
+    "PyGithub",
+)
 
 
 def versions() -> dict[str, str]:
@@ -39,7 +49,10 @@ def hardware(gpus: str | None = None) -> dict[str, Any]:
 def _processor() -> str:
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.processor())
+    return next(
+        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")),
+        platform.processor(),
+    )
 
 
 def _memory_gb() -> float | None:

@@ -81,7 +81,9 @@ def _not_reproduced(task: Task, outcome: Outcome) -> list[str]:
     if outcome.status != "succeeded":
         missing.append(f"the metric {task.metric.name}: {outcome.reason}")
     if task.profile != "full":
-        missing.append(f"the paper's own setting: this is the profile «{task.profile}», so the paper's number is not the mark")
+        missing.append(
+            f"the paper's own setting: this is the profile «{task.profile}», so the paper's number is not the mark"
+        )
     if task.stand_in:
         missing.append(f"the paper's data: {task.stand_in}")
     missing.append("every other experiment of the paper")

@@ -1,0 +1,41 @@
+# What one can do here. `make` alone lists it.
+VENV ?= .venv
+PYTHON ?= python3
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints-cpu.txt
+
+.PHONY: help install demo test check benchmark all-tests clean
+
+help:  ## list what one can do
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(BIN)/.installed: pyproject.toml constraints-cpu.txt
+	$(PYTHON) -m venv $(VENV)
+	$(INSTALL) --editable ".[torch]"
+	@touch $@
+
+$(BIN)/.installed-test: $(BIN)/.installed
+	$(INSTALL) --editable ".[torch,test]"
+	@touch $@
+
+install: $(BIN)/.installed  ## make the virtual environment (torch for the CPU)
+
+demo: $(BIN)/.installed  ## reproduce LSM on Darcy from the shipped tape: all but the model's words is real
+	$(BIN)/python -m autoreproduce --arxiv 2301.12664 --task Darcy --model tape
+
+test: $(BIN)/.installed-test  ## the fast tests
+	$(BIN)/python -m pytest -n 2
+
+check: $(BIN)/.installed-test  ## lint, types and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy --strict -p autoreproduce
+
+all-tests: $(BIN)/.installed-test  ## everything that this machine can run (Docker Engine where it answers)
+	$(BIN)/python -m pytest -m "not live and not network and not gpu and not ray"
+
+benchmark: $(BIN)/.installed-test  ## own cost a step, memory, start-up, tokens
+	$(BIN)/python benchmarks/own_cost.py
+
+clean:  ## remove the virtual environment and caches; trials in runs/ stay
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,61 @@
+"""What refactoring may not change, and what it must take away."""
+
+import pytest
+
+from autoreproduce.code_development.clean import numbers, problem, without_check
+
+WORKS = '''
+import argparse
+LR = 1e-3
+def train(epochs=20, dry_run=False):
+    for epoch in range(epochs):
+        for i in range(100):
+            if dry_run and i >= 7:  # dry run
+                break  # dry run
+        print(f"{epoch} {LR:.4f}")
+parser = argparse.ArgumentParser()
+parser.add_argument("--dry-run", action="store_true")  # dry run
+'''
+CLEAN = '''
+"""Trains."""
+LR = 1e-3
+def train(epochs=20):
+    for epoch in range(epochs):
+        for i in range(100):
+            pass
+        print(f"{epoch} {LR:.4f}")
+'''
+
+
+def test_a_clean_program_with_the_same_numbers_is_taken() -> None:
+    assert problem(WORKS, CLEAN) == ""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("LR = 1e-3", "LR = 1e-4", "lost: 0.001; new: 0.0001"),
+        ("epochs=20", "epochs=5", "new: 5.0"),
+        ("range(100)", "range(len(data))", "lost: 100.0"),
+        ('"""Trains."""', "dry_run = False", "dry run is still there"),
+        ("def train", "def train(", "does not parse"),
+    ],
+)
+def test_a_change_that_bears_on_the_result_is_refused(old: str, new: str, said: str) -> None:
+    assert said in problem(WORKS, CLEAN.replace(old, new))
+
+
+def test_numbers_leave_out_formats_and_trivial_ones() -> None:
+    assert numbers("x = [0, 1, 2, 3.5, -4]; print(f'{x:10.3f}'); y = True") == {3.5, 4.0}
+
+
+def test_marked_statements_do_not_count_and_the_loop_around_them_does() -> None:
+    source = "for i in range(9):\n    if dry and i > 5:  # dry run\n        break  # dry run\nn = min(\n    7, m)  # dry run\n"
+    assert numbers(source, dry_run=False) == {9.0}
+    assert numbers(source) == {9.0, 5.0, 7.0}
+
+
+def test_the_check_at_the_end_goes_and_nothing_else() -> None:
+    source = "def f():\n    return 3\n\n\nif __name__ == '__main__':\n    print(f())\n"
+    assert without_check(source) == "def f():\n    return 3\n"
+    assert without_check("x = 3\n") == "x = 3\n"
