@@ -1,0 +1,13 @@
+"""Paper lineage (the paper's section 3.2 and Algorithm 1): the customs of a field, from the papers it cites.
+
+The order of the way, a module each: `choose` (the research agent, from the paper's own references), `cache`
+(what is known already), `locate` (title → arXiv, else Semantic Scholar), `extract` and `summarise` (text →
+our summary and the repository), `repository` (GitHub's facts, and the rules), `clone`, `pick` (the code
+agent), joined by `build`. `entry` holds the result and shows it.
+"""
+
+from autoreproduce.paper_lineage.build import build_lineage
+from autoreproduce.paper_lineage.console import lineage_command
+from autoreproduce.paper_lineage.entry import LineageEntry, PickedFile, render, table
+
+__all__ = ["LineageEntry", "PickedFile", "build_lineage", "lineage_command", "render", "table"]

@@ -1,0 +1,194 @@
+"""Algorithm 1 of the paper: from a paper's references to ⟨summary, code⟩ of the k that matter most.
+
+Nothing that goes wrong with one cited paper ends the trial: it becomes the entry's status and reason. What a
+model or a budget refuses does end it, as everywhere, for then the trial can be gone on with. Every look-up is
+a step with its failures in the result, so a resumed trial asks no network again, and finds what it found
+before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from autoreproduce.errors import TrialError
+from autoreproduce.paper_lineage import cache, clone
+from autoreproduce.paper_lineage.choose import Choice, choose
+from autoreproduce.paper_lineage.entry import LineageEntry
+from autoreproduce.paper_lineage.locate import Found, locate
+from autoreproduce.paper_lineage.pick import clone_folder, fetch_files, pick
+from autoreproduce.paper_lineage.repository import MAX_REPOSITORY_MB, Info, describe, permits
+from autoreproduce.paper_lineage.summarise import read_cited, summarise
+from autoreproduce.papers.arxiv_client import without_version
+
+if TYPE_CHECKING:
+    from autoreproduce.agents import Agent
+    from autoreproduce.config import Settings
+    from autoreproduce.papers import Paper
+    from autoreproduce.task import Task
+    from autoreproduce.trial import Trial
+
+
+@dataclass(frozen=True)
+class Builder:
+    """What all steps of one lineage share."""
+
+    task: Task
+    research: Agent
+    code: Agent
+    trial: Trial
+    settings: Settings
+    max_mb: int
+
+    def cached(self, choices: list[Choice]) -> list[cache.CachedPaper | None]:
+        """What the caches know of each choice.
+
+        A step of the trial, for the trial itself fills the cache that it would read when it is resumed.
+        """
+        asked = [[c.title, c.reference.arxiv_id] for c in choices]
+        result = self.trial.step("fetch", "network", "lineage/cache", asked, lambda: self._look_up(choices)).result
+        for problem in result["problems"]:
+            self.trial.note(problem)
+        return [cache.CachedPaper.model_validate(hit) if hit else None for hit in result["hits"]]
+
+    def _look_up(self, choices: list[Choice]) -> dict[str, Any]:
+        papers, problems = cache.load(cache.folders(self.settings))
+        hits = [cache.find(c.title, c.reference.arxiv_id, papers) for c in choices]
+        return {"hits": [hit.model_dump() if hit else None for hit in hits], "problems": problems}
+
+    def follow(self, choice: Choice, hit: cache.CachedPaper | None) -> LineageEntry:
+        """One cited paper as far as it can be followed."""
+        if hit is not None:
+            entry = self._from_cache(choice, hit)
+        else:
+            entry = self._from_network(choice)
+            if entry.summary:
+                self._store(entry)
+        got = entry.status.replace("_", " ") + (" (lineage cache)" if hit else "")
+        self.trial.note(f"lineage: {entry.title}: {got}{f': {entry.reason}' if entry.reason else ''}")
+        return entry
+
+    def _from_cache(self, choice: Choice, hit: cache.CachedPaper) -> LineageEntry:
+        """The cached summary, and the code at the recorded commit where the network allows."""
+        entry = LineageEntry(
+            title=hit.title, arxiv_id=hit.arxiv_id, year=hit.year, why_chosen=choice.why,
+            status="summary_only", summary=hit.summary, repository=hit.repository, commit=hit.commit,
+            licence=hit.licence, learnt=f"{hit.learnt} ({hit.date})", from_cache=True,
+        )  # fmt: skip
+        if not hit.repository or not hit.commit:
+            entry.reason = "no repository is known"
+        elif refusal := permits(hit.licence):
+            entry.reason = f"{_name(hit.repository)}: {refusal}"
+        elif self.settings.offline:
+            entry.reason = "--offline: its code was not fetched"
+        else:
+            self._code(entry, hit.paths, None)
+        return entry
+
+    def _from_network(self, choice: Choice) -> LineageEntry:
+        """Located, read, summarised, its repository described, cloned and read."""
+        entry = LineageEntry(title=choice.title[:300], why_chosen=choice.why)
+        if self.settings.offline:
+            entry.reason = "not in the lineage cache, and --offline fetches nothing"
+            return entry
+        found = locate(choice.reference, self.trial, self.settings)
+        if isinstance(found, str):
+            entry.reason = found
+            return entry
+        self._identify(entry, found)
+        if entry.status == "rejected":
+            return entry
+        read = read_cited(found, self.trial, self.settings)
+        if "error" in read:
+            entry.reason = read["error"]
+            return entry
+        entry.summary, url, entry.reason = summarise(found.title, read, self.research)
+        entry.status = "summary_only"
+        if url:
+            self._repository(entry, url)
+        return entry
+
+    def _identify(self, entry: LineageEntry, found: Found) -> None:
+        entry.title, entry.arxiv_id, entry.year = found.title, found.arxiv_id, found.year
+        entry.learnt = f"its text from {found.how}, summarised by the research agent"
+        own = self.task.arxiv_id
+        if own and found.arxiv_id and without_version(own) == without_version(found.arxiv_id):
+            entry.status, entry.reason = "rejected", "it is the paper itself"
+
+    def _repository(self, entry: LineageEntry, url: str) -> None:
+        """Licence and files by GitHub; then the code, if no rule refuses it."""
+        info = describe(url, self.trial, self.settings, self.max_mb)
+        entry.repository, entry.licence, entry.commit = (
+            f"https://github.com/{info.name}",
+            info.licence,
+            info.commit,
+        )
+        entry.notes += info.notes
+        if info.refused:
+            entry.reason = info.refused
+        else:
+            self._code(entry, [], info)
+
+    def _code(self, entry: LineageEntry, paths: list[str], info: Info | None) -> None:
+        """Clone the recorded commit, let the code agent pick where no paths are known, and read the files."""
+        name, commit = _name(entry.repository or ""), entry.commit or ""
+        folder = clone_folder(self.trial, name)
+        cloned = clone.fetch_commit(name, commit, folder, self.trial, self.settings)
+        if "error" in cloned:
+            entry.reason = f"its code could not be fetched: {cloned['error']}"
+            return
+        if not paths:
+            tree = info.tree if info else {p: size or 0 for p, size in cloned["files"].items()}
+            paths, entry.reason = pick(self.task, entry.title, entry.summary, name, tree, self.code)
+        if not paths:
+            return
+        entry.files, entry.code, remarks = fetch_files(name, commit, paths, self.trial, self.settings)
+        entry.notes += remarks
+        if any(path in entry.code for path in paths):
+            entry.status = "code"
+        else:
+            entry.reason = f"none of the chosen files could be read: {'; '.join(remarks)}"
+            entry.code, entry.files = {}, []
+
+    def _store(self, entry: LineageEntry) -> None:
+        try:
+            cache.store(entry, self.settings, _today(self.trial))
+        except (OSError, TrialError) as error:
+            self.trial.note(f"the lineage cache was not written: {error}")
+
+
+def build_lineage(
+    task: Task, paper: Paper, summary: str, research: Agent, code: Agent, trial: Trial, settings: Settings,
+    *, max_repository_mb: int = MAX_REPOSITORY_MB,
+) -> list[LineageEntry]:  # fmt: skip
+    """The lineage of `paper` for `task`: an entry for each chosen reference, then for each refused choice.
+
+    `summary` is the literature review's, for the choice. Writes lineage.json into the trial's folder. The
+    caller sets the phase. Raises what an agent raises (ModelError, BudgetError) and nothing else that a
+    network can cause.
+    """
+    choices, refused = choose(task, paper, summary, research, settings.k)
+    if not choices and not refused:
+        trial.note("lineage: the paper's list of references was not found, or none was chosen: going on without")
+    builder = Builder(task, research, code, trial, settings, max_repository_mb)
+    hits = builder.cached(choices) if choices else []
+    entries = [builder.follow(choice, hit) for choice, hit in zip(choices, hits, strict=True)] + refused
+    trial.write("lineage.json", _json([entry.metadata() for entry in entries]))
+    return entries
+
+
+def _name(repository: str) -> str:
+    return repository.removeprefix("https://github.com/")
+
+
+def _today(trial: Trial) -> str:
+    """The day of the trial's newest step: a resumed trial writes the same entry again."""
+    from autoreproduce.trial import now
+
+    return (trial.steps[-1].at if trial.steps else now())[:10]
+
+
+def _json(value: object) -> str:
+    import json
+
+    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"

@@ -1,0 +1,111 @@
+"""What a summary of a cited paper needs of its text: abstract, method, experimental setup, repository URLs.
+
+A whole paper is some 25,000 tokens, three of them would cost more than the rest of a trial. Sections are told
+apart by their headings (Markdown, LaTeX, or the numbered lines of a PDF's text), and each kind has a share of
+the room.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from autoreproduce.paper_lineage.entry import shorten
+
+CHARACTERS = 17_000  # about 5,000 tokens of a paper's text with formulas
+SHARES = {"abstract": 0.12, "setup": 0.40, "method": 0.48}
+
+_HEADING = re.compile(
+    r"^(?:#{1,6}\s+(?P<md>.+)"
+    r"|\\(?:sub)*section\*?\{(?P<tex>[^}\n]+)\}.*"
+    r"|(?P<num>(?:\d+|[A-Z])(?:\.\d+)*\.?\s+[A-Z][^.\n]{2,70})"
+    r"|(?P<caps>(?:Abstract|ABSTRACT|References|REFERENCES|Acknowledge?ments?)))\s*$",
+    re.MULTILINE,
+)
+_KINDS = {
+    "dropped": r"reference|bibliograph|acknowledg|related work|background|literature|broader impact"
+    r"|limitation|conclusion|discussion|proof|theor|lemma|convergence|approximation error|checklist|notation",
+    "setup": r"experiment|implementation|training|hyper-?parameter|set-?up|setting|data ?set|numerical"
+    r"|results?|evaluation|benchmark|darcy|navier|burgers|details|optimi[sz]|metric|appendix",
+    "abstract": r"abstract|summary",
+    "introduction": r"introduction|motivation|contribution",
+}
+_GITHUB = re.compile(r"github\.com\s?/\s?([A-Za-z0-9][\w.\-]*)/[ \t]?\n?([A-Za-z0-9_.][\w.\-]*)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading and the text up to the next one."""
+
+    heading: str
+    text: str
+    kind: str
+
+
+def sections(text: str) -> list[Section]:
+    """The sections in their order; what stands before the first heading has heading ""."""
+    marks = list(_HEADING.finditer(text))
+    found = [("", text[: marks[0].start()] if marks else text)]
+    for mark, following in zip(marks, [*marks[1:], None], strict=True):
+        heading = next(group for group in mark.groups() if group)
+        found.append((heading.strip(), text[mark.end() : following.start() if following else len(text)].strip()))
+    return [Section(heading, body, _kind(heading)) for heading, body in found if body.strip()]
+
+
+def _kind(heading: str) -> str:
+    """abstract, introduction, setup, dropped, or method: the method is what has no customary heading."""
+    if not heading:
+        return "abstract"
+    for kind, pattern in _KINDS.items():
+        if re.search(pattern, heading, re.IGNORECASE):
+            return kind
+    return "method"
+
+
+def extract(text: str, characters: int = CHARACTERS) -> str:
+    """Abstract, method and experimental setup within `characters`; without headings, the beginning."""
+    found = sections(text)
+    kept = [s for s in found if s.kind in SHARES]
+    if len(kept) < 2:
+        return shorten(text, characters)
+    given = _shares(kept, characters)
+    return "\n\n".join(
+        f"## {s.heading or 'Beginning'}\n{shorten(s.text, room)}" for s, room in zip(kept, given, strict=True)
+    )
+
+
+def _shares(kept: list[Section], characters: int) -> list[int]:
+    """Room for each section, by its kind's share and its length; what a kind leaves goes to the others."""
+    length = {kind: sum(len(s.text) for s in kept if s.kind == kind) for kind in SHARES}
+    room = {kind: min(length[kind], int(characters * share)) for kind, share in SHARES.items()}
+    for kind in ("setup", "method", "abstract"):
+        room[kind] += min(length[kind] - room[kind], max(0, characters - sum(room.values())))
+    return [max(0, room[s.kind] * len(s.text) // max(1, length[s.kind])) for s in kept]
+
+
+def repositories(text: str) -> dict[str, str]:
+    """https://github.com/owner/name → the words around it, for each repository that the text names."""
+    plain = re.sub(r"\\([_#%&~-])", r"\1", text).replace("\\-", "")
+    found: dict[str, str] = {}
+    for match in _GITHUB.finditer(plain):
+        url = repository_url(match.group(0))
+        if url and url not in found:
+            around = plain[max(0, match.start() - 160) : match.end() + 80]
+            found[url] = " ".join(around.split())
+    return found
+
+
+def repository_url(text: str) -> str | None:
+    """The plain https://github.com/owner/name of the first repository that `text` names."""
+    match = _GITHUB.search(re.sub(r"\\([_-])", r"\1", text))
+    if not match:
+        return None
+    owner, name = match.group(1), match.group(2).rstrip(".").removesuffix(".git")
+    if not name or owner.lower() in {"orgs", "topics", "features", "sponsors"}:
+        return None
+    return f"https://github.com/{owner}/{name}"
+
+
+def same_repository(one: str, other: str) -> bool:
+    """GitHub's names know no case."""
+    return one.lower() == other.lower()

@@ -1,0 +1,143 @@
+"""From a reference to a paper that can be read: arXiv first, then Semantic Scholar.
+
+Whatever answers, its title must be the reference's before anything is downloaded: arXiv's search always
+answers with something. Every look-up is a step of the trial, its failures included.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+from autoreproduce.errors import AutoReproduceError, PaperError
+from autoreproduce.paper_lineage.matching import same_paper
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from autoreproduce.config import Settings
+    from autoreproduce.papers import Reference
+    from autoreproduce.papers.arxiv_client import Entry
+    from autoreproduce.trial import Trial
+
+SECONDS = 30.0  # of one request to Semantic Scholar
+TRIES = 3
+LONGEST_WAIT = 10.0  # seconds between tries, whatever Retry-After says
+FIELDS = "title,year,authors,externalIds,openAccessPdf"
+
+
+class Found(BaseModel):
+    """Where a paper can be read: `pdf` is the address of an open copy where it is not on arXiv."""
+
+    title: str
+    arxiv_id: str | None = None
+    year: int | None = None
+    pdf: str | None = None
+    how: str = ""
+
+
+def locate(reference: Reference, trial: Trial, settings: Settings) -> Found | str:
+    """Where the referenced paper can be read, or the reason why it cannot."""
+    title = reference.title or reference.text
+    asked = {"title": title, "arxiv_id": reference.arxiv_id}
+    result = trial.step("fetch", "network", "lineage/arxiv", asked, lambda: _arxiv(reference, settings)).result
+    if "found" in result:
+        return Found.model_validate(result["found"])
+    other = trial.step(
+        "fetch",
+        "network",
+        "lineage/semantic_scholar",
+        {"title": title},
+        lambda: _semantic_scholar(reference, settings),
+    ).result
+    if "found" in other:
+        return Found.model_validate(other["found"])
+    return f"{result['error']}; {other['error']}"
+
+
+def _arxiv(reference: Reference, settings: Settings) -> dict[str, Any]:
+    """By the id that the reference names, else by title; {found} or {error}."""
+    from autoreproduce.papers import arxiv_client
+
+    wanted = reference.title or reference.text
+    answered = "it knows no such title"
+    ways: list[Callable[[], list[Entry]]] = [lambda: arxiv_client.search_title(settings, wanted)]
+    if arxiv_id := reference.arxiv_id:
+        ways.insert(0, lambda: [arxiv_client.by_id(settings, arxiv_id)])
+    for way in ways:
+        try:
+            entries = way()
+        except AutoReproduceError as error:
+            answered = str(error)
+            continue
+        for entry in entries:
+            if same_paper(wanted, entry.title, entry.authors, reference.text):
+                return {"found": _on_arxiv(entry).model_dump()}
+        if entries:
+            answered = f"it answered with {entries[0].title!r}"
+    return {"error": f"not found on arXiv ({answered})"}
+
+
+def _on_arxiv(entry: Entry) -> Found:
+    year = int(entry.published[:4]) if entry.published[:4].isdigit() else None
+    return Found(title=entry.title, arxiv_id=entry.arxiv_id, year=year, how="arXiv")
+
+
+def _semantic_scholar(reference: Reference, settings: Settings) -> dict[str, Any]:
+    """The best match of Semantic Scholar's title search, if its title is the reference's."""
+    title = reference.title or reference.text
+    try:
+        answer = get_json(f"{settings.semantic_scholar_api}/paper/search/match", {"query": title, "fields": FIELDS})
+    except PaperError as error:
+        return {"error": f"Semantic Scholar: {error}"}
+    for item in (answer or {}).get("data") or []:
+        authors = [a.get("name") or "" for a in item.get("authors") or []]
+        if same_paper(title, item.get("title") or "", [a for a in authors if a], reference.text):
+            return _openly(item)
+    return {"error": "Semantic Scholar knows no such title"}
+
+
+def _openly(item: dict[str, Any]) -> dict[str, Any]:
+    arxiv_id = (item.get("externalIds") or {}).get("ArXiv")
+    pdf = (item.get("openAccessPdf") or {}).get("url") or None
+    if not arxiv_id and not pdf:
+        return {"error": "Semantic Scholar knows it, but no open copy of its text"}
+    found = Found(title=item["title"], arxiv_id=arxiv_id, year=item.get("year"), pdf=pdf, how="Semantic Scholar")
+    return {"found": found.model_dump()}
+
+
+def get_json(url: str, params: dict[str, str], sleep: Callable[[float], None] = time.sleep) -> dict[str, Any] | None:
+    """The JSON answer of a GET, None at 404. 429 and 5xx are tried again. Raises PaperError."""
+    import httpx
+
+    reason = ""
+    for attempt in range(TRIES):
+        wait = 2.0**attempt
+        try:
+            response = httpx.get(url, params=params, timeout=SECONDS, follow_redirects=True)
+        except httpx.HTTPError as error:
+            reason = f"{type(error).__name__}: {error}"
+        else:
+            if response.status_code == 404:
+                return None
+            if response.is_success:
+                return _object(response)
+            reason = f"HTTP {response.status_code}"
+            if response.status_code != 429 and response.status_code < 500:
+                break
+            wait = float(after) if (after := response.headers.get("retry-after", "")).isdigit() else wait
+        if attempt + 1 < TRIES:
+            sleep(min(wait, LONGEST_WAIT))
+    raise PaperError(reason)
+
+
+def _object(response: Any) -> dict[str, Any]:
+    try:
+        answer = response.json()
+    except ValueError:
+        raise PaperError("its answer is no JSON") from None
+    if not isinstance(answer, dict):
+        raise PaperError("its answer is no JSON object")
+    return answer

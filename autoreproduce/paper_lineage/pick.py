@@ -1,0 +1,142 @@
+"""The code agent picks files of a cited paper's repository with ADD, within a budget of bytes."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from autoreproduce.commands import Add, parse
+from autoreproduce.errors import CommandError, LineageError
+from autoreproduce.paper_lineage import clone
+from autoreproduce.paper_lineage.entry import PickedFile, shorten, slug
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from autoreproduce.agents import Agent
+    from autoreproduce.config import Settings
+    from autoreproduce.task import Task
+    from autoreproduce.trial import Trial
+
+BUDGET = 24_000  # bytes of code kept of one paper
+PER_FILE = 12_000
+README = 3_000
+MOST = 4
+TREE_CHARACTERS = 7_000  # about 2,000 tokens
+_BESIDE = re.compile(r"(^|/)(tests?|docs?|figs?|figures|images|assets|examples?/data|\.github|notebooks?)(/|$)", re.I)
+
+
+def pick(
+    task: Task, title: str, summary: str, repository: str, tree: dict[str, int], code: Agent
+) -> tuple[list[str], str]:
+    """The paths that the code agent chose of `tree`, and "" or why there are none. Asks twice at most."""
+    problem = ""
+    listed = listing(tree)
+    for _ in range(2):
+        reply = code.ask(
+            "lineage/pick_files", task=task, title=title, summary=summary, repository=repository, tree=listed,
+            budget=BUDGET, per_file=PER_FILE, most=MOST, problem=problem,
+        )  # fmt: skip
+        paths, problem = chosen(reply, tree)
+        if paths:
+            return paths[:MOST], ""
+    return [], f"the code agent chose no file: {problem}"
+
+
+def chosen(reply: str, tree: dict[str, int]) -> tuple[list[str], str]:
+    """The paths of a reply that are in `tree`, and what is wrong with the rest."""
+    try:
+        command = parse(reply, {"ADD"}).command
+    except CommandError as error:
+        return [], str(error)
+    named = [p.removeprefix("./").lstrip("/") for p in command.paths] if isinstance(command, Add) else []
+    known = list(dict.fromkeys(p for p in named if p in tree))
+    unknown = [p for p in named if p not in tree]
+    return known, f"not in the list of files: {', '.join(unknown[:5])}" if unknown else ""
+
+
+def listing(tree: dict[str, int]) -> str:
+    """The files as lines `path (bytes)`: programs first, shallow first, what surely is no help left out."""
+    paths = [p for p in tree if not _BESIDE.search(p) and tree[p] > 0] or list(tree)
+    paths.sort(key=lambda p: (not p.endswith(".py"), p.count("/"), p))
+    lines, room = [], TREE_CHARACTERS
+    for path in paths:
+        lines.append(f"{path} ({tree[path]})")
+        room -= len(lines[-1]) + 1
+        if room < 0:
+            lines.append(f"(and {len(paths) - len(lines)} more)")
+            break
+    return "\n".join(lines)
+
+
+def readme(paths: Sequence[str]) -> str | None:
+    """The repository's README, the one nearest to its root."""
+    found = [p for p in paths if PurePosixPath(p).stem.lower() == "readme"]
+    return min(found, key=lambda p: (p.count("/"), p), default=None)
+
+
+def fetch_files(
+    name: str, commit: str, paths: Sequence[str], trial: Trial, settings: Settings
+) -> tuple[list[PickedFile], dict[str, str], list[str]]:
+    """The chosen files and the README: what they are, their text within the budget, and remarks. One step."""
+    folder = clone_folder(trial, name)
+    asked = {"repository": name, "commit": commit, "paths": list(paths)}
+    result = trial.step(
+        "fetch", "network", "lineage/files", asked, lambda: _read_all(folder, name, commit, paths, settings)
+    ).result
+    shutil.rmtree(folder, ignore_errors=True)
+    return (
+        [PickedFile.model_validate(f) for f in result["files"]],
+        dict(result["code"]),
+        list(result["remarks"]),
+    )
+
+
+def clone_folder(trial: Trial, name: str) -> Path:
+    """Where the bare clone lies until its files are read."""
+    return trial.folder / "lineage" / slug(name.replace("/", " "), "clone")
+
+
+def _read_all(folder: Path, name: str, commit: str, paths: Sequence[str], settings: Settings) -> dict[str, Any]:
+    files: list[dict[str, Any]] = []
+    code: dict[str, str] = {}
+    remarks: list[str] = []
+    try:
+        if not (folder / "HEAD").exists():  # a trial that was stopped and cleaned between the two steps
+            clone.clone(name, commit, folder, settings)
+        sizes = {b.path: b.size for b in clone.blobs(folder, commit)}
+    except (LineageError, OSError) as error:
+        return {"files": files, "code": code, "remarks": [str(error)]}
+    front = readme(list(sizes))
+    room = BUDGET
+    for path in dict.fromkeys([*([front] if front else []), *paths]):
+        try:
+            text = _file(folder, commit, path, sizes)
+        except LineageError as error:
+            remarks.append(str(error))
+            continue
+        allowed = min(README if path == front else PER_FILE, room)
+        if allowed < 500:
+            remarks.append(f"{path} was left out: the {BUDGET} bytes for one paper are used up")
+            continue
+        code[path] = shorten(text.text, allowed)
+        room -= len(code[path])
+        picked = PickedFile(path=path, lines=text.lines, bytes=text.bytes, cut=len(text.text) > allowed)
+        files.append(picked.model_dump())
+    return {"files": files, "code": code, "remarks": remarks}
+
+
+def _file(folder: Path, commit: str, path: str, sizes: dict[str, int | None]) -> clone.Text:
+    """One file's text. Raises LineageError where there is none to show."""
+    if path not in sizes:
+        raise LineageError(f"{path} is no file of this commit")
+    size = sizes[path]
+    if size is None or size > clone.LARGEST:
+        raise LineageError(f"{path} is larger than {clone.LARGEST:,} bytes and was not fetched")
+    text = clone.read(folder, commit, path)
+    if text.lfs:
+        raise LineageError(f"{path} is a Git LFS pointer, its content was not fetched")
+    return text
