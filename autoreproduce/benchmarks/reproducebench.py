@@ -80,9 +80,7 @@ def find_task(name: str, profile: str = "small") -> Task:
         return load_task(found[0].name, profile)
     if found:
         raise UsageError(f"{name} may be {_list(path.name for path in found)}: name one of them")
-    raise UsageError(
-        f"no task answers to {name}: {_what_there_is(name)}, or describe your own by --arxiv and --metric"
-    )
+    raise UsageError(f"no task answers to {name}: {_what_there_is(name)}, or describe your own by --arxiv and --metric")
 
 
 def load_task(task_id: str, profile: str = "small") -> Task:

@@ -46,6 +46,7 @@ class Profile(Strict):
     stand_in: str = Field("", description="what the data stand in for, where they are not the paper's")
     time_limit_minutes: float = Field(gt=0)
     hardware: str
+    shapes: dict[str, list[int]] = Field({}, description="what the loader's result holds, by attribute")
     measured: Result | None = None
     not_run: str = ""
     notes: list[str] = []
@@ -94,6 +95,7 @@ class TaskFile(Strict):
     metric: Metric
     instruction: str
     preprocess: str | None = Field(None, description="the file with the data code that is given to the agent")
+    loader: str | None = Field(None, description="the data code's function that takes the data folder")
     predictions: str | None = Field(None, description="the file that a program saves and metric.py reads")
     results: Results
     profiles: dict[Literal["full", "small"], Profile]
@@ -124,9 +126,7 @@ class Points(Strict):
     def _three_one_one(self) -> Points:
         kinds = [point.kind for point in self.points]
         if kinds != ["method"] * 3 + ["hyperparameters", "training"]:
-            raise ValueError(
-                "give five points in this order: method, method, method, hyperparameters, training"
-            )
+            raise ValueError("give five points in this order: method, method, method, hyperparameters, training")
         return self
 
 

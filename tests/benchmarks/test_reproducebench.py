@@ -130,9 +130,7 @@ def test_data_are_prepared_once(bench, tmp_path):
     said: list[str] = []
     assert not reproducebench.is_prepared("toy", "small", tmp_path)
     data = reproducebench.prepare("toy", "small", tmp_path, said.append)
-    assert (
-        reproducebench.prepare("toy", "small", tmp_path, said.append) == data == tmp_path / "data/toy/small"
-    )
+    assert reproducebench.prepare("toy", "small", tmp_path, said.append) == data == tmp_path / "data/toy/small"
     assert (data / "calls").read_text() == "x" and said == ["preparing"]
     assert reproducebench.is_prepared("toy", "small", tmp_path)
 
@@ -147,9 +145,7 @@ def test_a_changed_or_torn_stamp_prepares_again(bench, tmp_path):
 
 
 def test_a_failed_preparation_is_no_preparation(bench, tmp_path):
-    (bench / "prepare.py").write_text(
-        "def prepare(target, profile, note):\n    raise ValueError('wrong checksum')\n"
-    )
+    (bench / "prepare.py").write_text("def prepare(target, profile, note):\n    raise ValueError('wrong checksum')\n")
     with pytest.raises(UsageError, match="wrong checksum"):
         reproducebench.prepare("toy", "small", tmp_path, print)
     assert not reproducebench.is_prepared("toy", "small", tmp_path)
@@ -158,9 +154,7 @@ def test_a_failed_preparation_is_no_preparation(bench, tmp_path):
 def test_two_processes_prepare_once(bench, tmp_path):
     (bench / "prepare.py").write_text("import time\n" + PREPARE + "    time.sleep(0.5)\n")
     context = multiprocessing.get_context("fork")
-    others = [
-        context.Process(target=reproducebench.prepare, args=("toy", "small", tmp_path, str)) for _ in range(2)
-    ]
+    others = [context.Process(target=reproducebench.prepare, args=("toy", "small", tmp_path, str)) for _ in range(2)]
     for other in others:
         other.start()
     for other in others:
