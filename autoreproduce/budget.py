@@ -1,0 +1,138 @@
+"""A budget in dollars or tokens that is asked before each call, over all trials that share it.
+
+A cap that is checked after a call is passed by that call, and by every call that runs beside it. So what a
+call may cost at most is reserved first, and settled when its usage is known; a call that would pass the
+limit is not made. A call without a known price cannot be reserved in dollars: unknown is not nothing.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+from autoreproduce.errors import BudgetError, UsageError
+
+_DOLLARS = re.compile(r"\$?\s*(\d+(?:\.\d+)?|\.\d+)\s*(?:\$|dollars?|usd)?", re.IGNORECASE)
+_TOKENS = re.compile(r"(\d[\d_,]*(?:\.\d+)?)\s*([km]?)\s*(?:tokens?|tok)", re.IGNORECASE)
+_SCALE = {"": 1, "k": 1_000, "m": 1_000_000}
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a call costs, or may cost: all its tokens, and dollars (None: the price is unknown)."""
+
+    tokens: int = 0
+    dollars: float | None = None
+
+
+@dataclass
+class Budget:
+    """At most one limit, in dollars or in tokens; none at all counts without stopping. Safe to share by threads.
+
+    `spent_dollars` and `spent_tokens` begin with what a resumed trial spent before. `dollars_known` turns
+    False with the first spending of unknown price: from then on `spent_dollars` is a lower bound.
+    """
+
+    limit_dollars: float | None = None
+    limit_tokens: int | None = None
+    spent_dollars: float = 0.0
+    spent_tokens: int = 0
+    dollars_known: bool = True
+    _held: dict[int, Cost] = field(default_factory=dict, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    @classmethod
+    def parse(cls, text: str | None) -> Budget:
+        """`5`, `$5`, `2.50 dollars`, `200000 tokens`, `200k tokens`; None is no limit. Raises UsageError."""
+        if text is None:
+            return cls()
+        if found := _TOKENS.fullmatch(text.strip()):
+            limit = int(float(re.sub("[_,]", "", found[1])) * _SCALE[found[2].lower()])
+            if limit > 0:
+                return cls(limit_tokens=limit)
+        elif (found := _DOLLARS.fullmatch(text.strip())) and float(found[1]) > 0:
+            return cls(limit_dollars=float(found[1]))
+        raise UsageError(f"--budget {text!r} is not understood: give dollars (5, $5) or tokens ('200000 tokens')")
+
+    def reserve(self, estimate: Cost) -> Reservation:
+        """Set aside what a call may cost at most, before it is made.
+
+        Raises BudgetError where spent, reserved and `estimate` together would pass the limit, and UsageError
+        where the limit is in dollars and the estimate's price is unknown.
+        """
+        if self.limit_dollars is not None and estimate.dollars is None:
+            raise UsageError(
+                "a budget in dollars needs the model's price, which is unknown: give it by --price INPUT,CACHED,OUTPUT "
+                "(dollars a million tokens), or set the budget in tokens"
+            )
+        with self._lock:
+            self._check(estimate)
+            reservation = Reservation(self, estimate)
+            self._held[id(reservation)] = estimate
+        return reservation
+
+    def spend(self, cost: Cost) -> None:
+        """Count what was spent without a reservation: the steps of a resumed trial."""
+        with self._lock:
+            self.spent_tokens += cost.tokens
+            self.spent_dollars += cost.dollars or 0.0
+            self.dollars_known = self.dollars_known and cost.dollars is not None
+
+    def _check(self, estimate: Cost) -> None:
+        if self.limit_tokens is not None:
+            held = sum(cost.tokens for cost in self._held.values())
+            if self.spent_tokens + held + estimate.tokens > self.limit_tokens:
+                raise BudgetError(
+                    _passed("{:,.0f} tokens", self.limit_tokens, self.spent_tokens, held, estimate.tokens)
+                )
+        if self.limit_dollars is not None:
+            held_dollars, next_dollars = (
+                sum(cost.dollars or 0.0 for cost in self._held.values()),
+                estimate.dollars or 0.0,
+            )
+            if self.spent_dollars + held_dollars + next_dollars > self.limit_dollars:
+                raise BudgetError(
+                    _passed("${:.4f}", self.limit_dollars, self.spent_dollars, held_dollars, next_dollars)
+                )
+
+    def _end(self, reservation: Reservation, actual: Cost | None) -> None:
+        with self._lock:
+            estimate = self._held.pop(id(reservation), None)
+        if estimate is not None and actual is not None:
+            priced = self.limit_dollars is not None and actual.dollars is None
+            self.spend(Cost(actual.tokens, estimate.dollars) if priced else actual)
+
+
+class Reservation:
+    """What one call may cost, set aside. As a context manager it is released where nothing settled it."""
+
+    def __init__(self, budget: Budget, estimate: Cost) -> None:
+        self.budget = budget
+        self.estimate = estimate
+
+    def settle(self, actual: Cost) -> None:
+        """The call was made and cost this; where its price stayed unknown, the estimate counts."""
+        self.budget._end(self, actual)
+
+    def release(self) -> None:
+        """The call was not made, or failed without a charge. Does nothing after `settle`."""
+        self.budget._end(self, None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+
+def _passed(form: str, limit: float, spent: float, held: float, estimate: float) -> str:
+    running = f" and {form.format(held)} reserved by calls under way" if held else ""
+    return (
+        f"the next call may cost {form.format(estimate)} and would pass the budget of {form.format(limit)} "
+        f"({form.format(spent)} spent{running}): run the same command with a larger --budget, it goes on from here"
+    )

@@ -1,0 +1,202 @@
+"""Chat models: opened by name, called with clear errors, their replies and usage read, their price known or not.
+
+A model is any LangChain chat model: `provider:name`, the name of a model behind an OpenAI-compatible URL, or
+a tape. What goes wrong at a provider becomes a ModelError that names the mend; retries on 429, 5xx and
+time-outs are those of the provider's own client, which knows its Retry-After and adds jitter.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from autoreproduce.config import Settings
+from autoreproduce.errors import AutoReproduceError, UsageError
+from autoreproduce.model_errors import ContextError, explain
+from autoreproduce.prices import PROVIDERS, Usage, cost_of, most_it_costs, price_of
+from autoreproduce.tape import Place
+from autoreproduce.tokens import count_tokens, rough_tokens
+
+if TYPE_CHECKING:
+    from langchain_core.language_models.chat_models import BaseChatModel
+    from langchain_core.messages import AIMessage, BaseMessage
+
+__all__ = [
+    "ContextError", "Reply", "Usage",
+    "call", "cost_of", "count_tokens", "most_it_costs", "open_model", "price_of", "reply_of", "rough_tokens", "sees_pictures",
+]  # fmt: skip
+
+_FINISH = {
+    "stop": "stop", "end_turn": "stop", "stop_sequence": "stop", "completed": "stop",
+    "length": "length", "max_tokens": "length", "max_output_tokens": "length", "incomplete": "length",
+    "model_context_window_exceeded": "length",
+    "content_filter": "filter", "refusal": "filter", "safety": "filter",
+}  # fmt: skip
+_THINKING = re.compile(r"\A\s*<(think|thinking)>.*?</\1>\s*", re.DOTALL)
+_MODEL_HELP = "set --model provider:name with the provider's key, --base-url for a local server, or --model tape"
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came of one call. `finish`: stop, length (cut off), filter, or the provider's own word."""
+
+    text: str
+    usage: Usage
+    finish: str
+    model: str
+
+
+def open_model(settings: Settings, name: str | None = None) -> BaseChatModel:
+    """The chat model `name` (default: `settings.model`). Calls nothing.
+
+    Raises UsageError for a missing key, an unknown provider or a missing package, each with the mend.
+    """
+    name = name or settings.model
+    if name == "tape":
+        raise UsageError("no tape ships for this task and profile: name one by --model tape:FILE")
+    if not name:
+        raise UsageError(f"no model is configured: {_MODEL_HELP}")
+    if name.startswith("tape:"):
+        from autoreproduce.tape_model import TapeModel
+
+        return TapeModel.open(Path(name.removeprefix("tape:")).expanduser())
+    provider, model = split_name(name, settings)
+    base_url = settings.base_url if provider == "openai" else None
+    named: dict[str, Any] = {
+        "max_tokens": settings.max_output_tokens,
+        "timeout": settings.request_timeout,
+        "max_retries": settings.max_retries,
+        "temperature": settings.temperature,
+        "base_url": base_url,
+        "api_key": _key(provider, base_url, settings),
+    }
+    return _initialised(provider, model, {key: value for key, value in named.items() if value is not None})
+
+
+def split_name(name: str, settings: Settings) -> tuple[str, str]:
+    """Provider and model of `provider:name`; behind a base URL the provider is openai where the name has none."""
+    prefix, colon, rest = name.partition(":")
+    provider = prefix.replace("-", "_").lower()
+    if colon and rest and provider in PROVIDERS:
+        return provider, rest
+    if settings.base_url:
+        return "openai", name
+    if not colon:
+        raise UsageError(
+            f"the model {name!r} names no provider: write provider:name, e.g. openai:{name}, or give --base-url"
+        )
+    raise UsageError(f"the provider {prefix!r} is unknown: one of {', '.join(PROVIDERS)}, or give --base-url")
+
+
+def _key(provider: str, base_url: str | None, settings: Settings) -> str | None:
+    variable = PROVIDERS[provider][0]
+    if settings.api_key is not None:
+        return settings.api_key.get_secret_value()
+    if not variable or os.environ.get(variable):
+        return os.environ.get(variable) if variable else None
+    if base_url and is_local(base_url):
+        return "none"  # the client wants a key, a local server does not
+    raise UsageError(f"no key for {provider}: set {variable} (or AUTOREPRODUCE_API_KEY), or {_MODEL_HELP}")
+
+
+def _initialised(provider: str, model: str, named: dict[str, Any]) -> BaseChatModel:
+    from langchain.chat_models import init_chat_model
+
+    try:
+        opened: BaseChatModel = init_chat_model(model, model_provider=provider, **named)
+    except ImportError as error:
+        told = re.search(r"pip install (?:-U )?`?([\w-]+)", str(error))  # LangChain knows the packages' names
+        package = told[1] if told else f"langchain-{provider.replace('_', '-')}"
+        raise UsageError(f"the package for {provider} is missing: pip install {package}") from None
+    except ValueError as error:  # pydantic's ValidationError is one: a key or a setting that the client refuses
+        said = getattr(error, "errors", lambda: [{"msg": error}])()[0]["msg"]  # not str(error): it shows the key
+        raise UsageError(f"the model {provider}:{model} cannot be set up: {said}; check its settings") from None
+    return opened
+
+
+def is_local(url: str) -> bool:
+    """True for an address of this machine."""
+    host = urlsplit(url if "//" in url else f"//{url}").hostname or ""
+    return host in {"localhost", "::1", "0.0.0.0", "host.docker.internal"} or host.startswith("127.")
+
+
+def sees_pictures(model: BaseChatModel) -> bool | None:
+    """Whether the model takes pictures, None where its profile does not say."""
+    profile = getattr(model, "profile", None) or {}
+    answer = profile.get("image_inputs")
+    return None if answer is None else bool(answer)
+
+
+def call(model: BaseChatModel, messages: Sequence[BaseMessage], place: Place) -> AIMessage:
+    """One call of the model at `place`. Raises ModelError (ContextError where the prompt is too long).
+
+    Where the provider counts no tokens, they are estimated, and `response_metadata["usage_estimated"]` is set.
+    """
+    try:
+        message = model.invoke(_cacheable(model, messages), config={"metadata": place._asdict()})
+    except AutoReproduceError:
+        raise
+    except Exception as error:
+        explained = explain(error, model)
+        if explained is None:
+            raise
+        raise explained from error
+    return message if message.usage_metadata else _with_usage(message, messages)
+
+
+def _cacheable(model: BaseChatModel, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """The messages, with the end of the system prompt marked for Anthropic's prompt cache; others cache unasked."""
+    first = messages[0] if messages else None
+    if type(model).__name__ != "ChatAnthropic" or first is None or first.type != "system" or not first.text:
+        return list(messages)
+    block = {"type": "text", "text": first.text, "cache_control": {"type": "ephemeral"}}
+    return [first.model_copy(update={"content": [block]}), *messages[1:]]
+
+
+def _with_usage(message: AIMessage, messages: Sequence[BaseMessage]) -> AIMessage:
+    from langchain_core.messages.ai import UsageMetadata
+
+    asked = sum(count_tokens(each.text) for each in messages)
+    answered = count_tokens(message.text)
+    usage = UsageMetadata(input_tokens=asked, output_tokens=answered, total_tokens=asked + answered)
+    metadata = {**message.response_metadata, "usage_estimated": True}
+    return message.model_copy(update={"usage_metadata": usage, "response_metadata": metadata})
+
+
+def reply_of(message: AIMessage) -> Reply:
+    """Text, usage and ending of a reply, whichever provider it came from. Thinking is left out."""
+    used: Mapping[str, Any] = message.usage_metadata or {}
+    read, written = used.get("input_token_details") or {}, used.get("output_token_details") or {}
+    usage = Usage(
+        input=used.get("input_tokens") or 0,
+        cached=read.get("cache_read") or 0,
+        output=used.get("output_tokens") or 0,
+        reasoning=written.get("reasoning") or 0,
+        cache_write=sum(value or 0 for key, value in read.items() if "creation" in key or key.startswith("ephemeral")),
+    )
+    metadata = message.response_metadata
+    name = str(metadata.get("model_name") or metadata.get("model") or "")
+    return Reply(_THINKING.sub("", _text(message.content)), usage, _finish(metadata), name)
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    parts = [block if isinstance(block, str) else block.get("text", "") for block in content if _is_text(block)]
+    return "".join(parts)
+
+
+def _is_text(block: Any) -> bool:
+    return isinstance(block, str) or block.get("type") in {"text", "output_text"}
+
+
+def _finish(metadata: Mapping[str, Any]) -> str:
+    said = next(
+        (metadata[key] for key in ("finish_reason", "stop_reason", "done_reason", "status") if metadata.get(key)), ""
+    )
+    return _FINISH.get(str(said).lower(), str(said).lower() or "stop")

@@ -1,0 +1,48 @@
+"""Tokens counted without a network.
+
+tiktoken fetches its vocabulary at first use, and hangs where it cannot: so it is used only where the file is
+in its cache already. `rough_tokens` is the same on every machine: what decides what stands in a prompt must
+use it, or a tape replayed elsewhere would see other prompts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_VOCABULARY = "https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken"
+_SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
+_LONG = 400_000  # characters; above it the exact count takes seconds
+
+
+def rough_tokens(text: str) -> int:
+    """About how many tokens: a quarter of the bytes, rounded up. -2 % on a paper, +23 % on code."""
+    return -(-len(text.encode("utf-8", "replace")) // 4)
+
+
+def count_tokens(text: str) -> int:
+    """Tokens by tiktoken's o200k_base where it is in its cache and the text is not huge, else `rough_tokens`."""
+    encoding = _encoding(str(_cached_file())) if len(text) <= _LONG else None
+    return rough_tokens(text) if encoding is None else len(encoding.encode_ordinary(text))
+
+
+def _cached_file() -> Path:
+    """Where tiktoken keeps the vocabulary, by its own rules."""
+    chosen = os.environ.get("TIKTOKEN_CACHE_DIR", os.environ.get("DATA_GYM_CACHE_DIR"))
+    folder = Path(tempfile.gettempdir(), "data-gym-cache") if chosen is None else Path(chosen)
+    return folder / hashlib.sha1(_VOCABULARY.encode()).hexdigest()
+
+
+@cache
+def _encoding(file: str) -> Any:
+    """The encoding, None where its file is missing or not whole: tiktoken would fetch it."""
+    path = Path(file)
+    if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != _SHA256:
+        return None
+    import tiktoken
+
+    return tiktoken.get_encoding("o200k_base")
