@@ -153,10 +153,20 @@ class Rubric(Strict):
         return self
 
 
+class _Loader(yaml.SafeLoader):
+    """Safe YAML in which a date is the text that stands there."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":timestamp")]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
 def read_yaml(path: Path, schema: type[Content]) -> Content:
     """A YAML file of a task folder, checked. Raises UsageError that names the file and each wrong field."""
     try:
-        content: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content: Any = yaml.load(path.read_text(encoding="utf-8"), _Loader)
     except FileNotFoundError:
         raise UsageError(f"{path} is missing: a task folder needs it") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
