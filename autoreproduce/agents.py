@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from autoreproduce import tape
+from autoreproduce import prices
+from autoreproduce.budget import Cost
 from autoreproduce.commands import Parsed, parse
 from autoreproduce.errors import CommandError, ReplyError
+from autoreproduce.tape import Place, prompt_digests
+from autoreproduce.tokens import count_tokens
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -32,6 +35,7 @@ class Agent:
         self,
         role: str,
         model: BaseChatModel,
+        model_name: str,
         prompts: Prompts,
         trial: Trial,
         budget: Budget,
@@ -39,6 +43,7 @@ class Agent:
     ) -> None:
         self.role = role
         self.model = model
+        self.model_name = model_name
         self.prompts = prompts
         self.trial = trial
         self.budget = budget
@@ -81,37 +86,43 @@ class Agent:
                     _human("Go on exactly where the reply was cut off. Repeat nothing."),
                 ]
             elif kept.strip():
-                return kept
+                return str(kept)
         what = "cut off" if kept.strip() else "empty"
-        raise ReplyError(
-            f"{self.trial.phase_name}/{name}: {TRIES} replies were {what}: raise --max-output-tokens, or name another --model"
-        )
+        mend = "raise --max-output-tokens, or name another --model"
+        raise ReplyError(f"{self.trial.phase_name}/{name}: {TRIES} replies were {what}: {mend}")
 
     def _call(self, name: str, messages: list[BaseMessage]) -> dict[str, Any]:
         """One model call as a step of the trial. A step that the journal holds is not called, only counted."""
         asked = [[m.type, m.content] for m in messages]
+        place = Place(self.role, self.trial.phase_name, name)
         replayed = self.trial.replaying
-        step = self.trial.step("model", self.role, name, asked, lambda: self._live(name, messages))
-        place = (self.role, self.trial.phase_name, name)
+        result = self.trial.step("model", self.role, name, asked, lambda: self._live(place, messages)).result
         if replayed:
-            self.budget.spent(step.result["usage"], step.result["price"])
-            if isinstance(self.model, tape.TapeModel):
+            self.budget.spend(Cost(result["usage"]["input"] + result["usage"]["output"], result["price"]))
+            if hasattr(self.model, "skip"):  # a tape goes past what the journal has
                 self.model.skip(*place)
-        return step.result
+        return result
 
-    def _live(self, name: str, messages: list[BaseMessage]) -> dict[str, Any]:
+    def _live(self, place: Place, messages: list[BaseMessage]) -> dict[str, Any]:
+        """Call the model within the budget; the prompt is kept as a file for whoever audits the trial."""
         from autoreproduce import models
 
-        place = {"role": self.role, "phase": self.trial.phase_name, "name": name}
         text = "\n\n".join(f"# {m.type}\n\n{_text(m)}" for m in messages)
-        self.trial.write(f"prompts/{len(self.trial.steps):04d}-{name.replace('/', '-')}.md", text)
-        with self.budget.reservation(self.model, text, self.settings) as settle:
+        self.trial.write(f"prompts/{len(self.trial.steps):04d}-{place.name.replace('/', '-')}.md", text)
+        with self.budget.reserve(prices.most_it_costs(count_tokens(text), self.model_name, self.settings)) as held:
             reply = models.reply_of(models.call(self.model, messages, place))
-            price = settle(reply)
+            cost = prices.cost_of(reply.usage, self.model_name, self.settings)
+            held.settle(cost)
+        prompt, shape = prompt_digests([(m.type, m.content) for m in messages])
         return {
-            "reply": reply.text, "usage": reply.usage.model_dump(), "price": price, "model": reply.model,
-            "finish": reply.finish, "prompt": tape.prompt_digest(messages), "shape": tape.shape_digest(messages),
-        }  # fmt: skip
+            "reply": reply.text,
+            "usage": reply.usage.as_dict(),
+            "price": cost.dollars,
+            "model": reply.model or self.model_name,
+            "finish": reply.finish,
+            "prompt": prompt,
+            "shape": shape,
+        }
 
 
 def _text(message: BaseMessage) -> str:

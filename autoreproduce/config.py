@@ -75,6 +75,7 @@ class Settings(BaseSettings):
     time_limit_minutes: float | None = Field(None, gt=0, description="of the full run; the task's own where unset")
     limits: Limits = Limits()
     allow_install: str = Field("pip,uv,conda", description="what the Bash command may run")
+    build_base: str = "python:3.11-slim"
     build_ca_bundle: Path | None = None
     build_find_links: str | None = None
     build_constraints: Path | None = None

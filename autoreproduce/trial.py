@@ -303,7 +303,7 @@ def _record(path: Path) -> TrialRecord:
 
 def _same_trial(old: TrialRecord, new: TrialRecord, folder: Path) -> TrialRecord:
     """The old record where `new` asks for the same trial; else an error that shows the difference."""
-    pairs = {
+    pairs: dict[str, tuple[Any, Any]] = {
         "task": (old.task, new.task),
         "solver": (old.solver, new.solver),
         "task content": (old.task_digest, new.task_digest),

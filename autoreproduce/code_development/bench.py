@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from autoreproduce import Execution
-from autoreproduce.commands import Bash, Edit, apply_edit
+from autoreproduce.commands import Bash, Edit, apply_edit, edit_stat
 from autoreproduce.errors import CommandError
 from autoreproduce.sandboxes.policy import check_install
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 METRICS = "metrics.json"
 PREDICTIONS = "predictions.npz"
+NO_EDITS = {"turns": 0, "added": 0, "removed": 0}
 SHOWN = 3_000  # characters of output that a prompt holds
 INSTALL_SECONDS = 900.0
 
@@ -91,18 +92,10 @@ class Bench:
             raise CommandError("preprocess.py is given and cannot be changed")
         before = self.files.get(name, "")
         after = apply_edit(before, edit)
-        self._count(before, after)
+        stat, counts = edit_stat(before, edit), self.edits.setdefault(self.trial.phase_name, dict(NO_EDITS))
+        for key, amount in (("turns", 1), ("added", stat.added), ("removed", stat.removed)):
+            counts[key] += amount  # as in the paper's Table 6
         self.write({name: after}, f"EDIT {edit.first} {edit.last} {name}", why)
-
-    def _count(self, before: str, after: str) -> None:
-        """Turns and lines by phase, as in the paper's Table 6."""
-        import difflib
-
-        counts = self.edits.setdefault(self.trial.phase_name, {"turns": 0, "added": 0, "removed": 0})
-        changes = [line for line in difflib.ndiff(before.splitlines(), after.splitlines()) if line[0] in "+-"]
-        counts["turns"] += 1
-        counts["added"] += sum(line[0] == "+" for line in changes)
-        counts["removed"] += sum(line[0] == "-" for line in changes)
 
     def run(self, command: str, seconds: float, name: str) -> Run:
         """Run the program as a step. Result files of an earlier run are removed first."""

@@ -32,9 +32,9 @@ def numbers(source: str, dry_run: bool = True) -> set[float]:
 
     With `dry_run=False` the statements marked as serving the dry run do not count.
     """
-    tree: ast.AST = ast.parse(source)
+    tree = ast.parse(source)
     if not dry_run:
-        tree = _Unmarked(source).visit(tree)
+        _Unmarked(source).visit(tree)
     formats = {id(n) for f in ast.walk(tree) if isinstance(f, ast.FormattedValue) for n in ast.walk(f)}
     constants = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and id(n) not in formats]
     return {float(v) for v in constants if isinstance(v, int | float) and not isinstance(v, bool)} - {0.0, 1.0, 2.0}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from autoreproduce.commands import Bash, Edit, Update
 from autoreproduce.errors import CommandError, ReplyError
@@ -120,13 +120,7 @@ def _review(bench: Bench, phase: Phase, run: Run, asked_for: list[str]) -> str |
 
 def mend_once(bench: Bench, phase: Phase, run: Run, problem: str, history: list[str]) -> None:
     """Two steps: an analysis, then the command that carries it out."""
-    shown = {
-        "bench": bench,
-        "phase": phase.name,
-        "file": phase.file,
-        "others": _named(bench, phase, run),
-        "execution": run,
-    }
+    shown = _shown(bench, phase, run, _named(bench, phase, run))
     analysis = bench.code.ask("debug/analyse", problem=problem, history=history, **shown)
     history.append(
         _change(bench, phase, "debug/edit", {"EDIT", "BASH"}, analysis, install=True, analysis=analysis, **shown)
@@ -134,11 +128,16 @@ def mend_once(bench: Bench, phase: Phase, run: Run, problem: str, history: list[
 
 
 def _improve(bench: Bench, phase: Phase, run: Run, feedback: str, history: list[str]) -> None:
-    shown = {"bench": bench, "phase": phase.name, "file": phase.file, "others": [], "execution": run}
+    shown = _shown(bench, phase, run, [])
     history.append(_change(bench, phase, "debug/improve", {"EDIT"}, feedback, feedback=feedback, **shown))
 
 
-def _change(bench: Bench, phase: Phase, prompt: str, allowed: set[str], why: str, **variables: object) -> str:
+def _shown(bench: Bench, phase: Phase, run: Run, others: list[str]) -> dict[str, Any]:
+    """What every prompt about a run shows."""
+    return {"bench": bench, "phase": phase.name, "file": phase.file, "others": others, "execution": run}
+
+
+def _change(bench: Bench, phase: Phase, prompt: str, allowed: set[str], why: str, **variables: Any) -> str:
     """Ask for a command and carry it out. One that cannot be carried out costs the try, and the next is told."""
     try:
         command = bench.code.command(prompt, allowed, **variables).command

@@ -37,7 +37,7 @@ class Summaries:
 
     def __getattr__(self, stage: str) -> str:
         try:
-            return self.__dict__["texts"][stage]
+            return str(self.__dict__["texts"][stage])
         except KeyError:
             raise AttributeError(stage) from None
 

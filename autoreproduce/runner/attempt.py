@@ -24,7 +24,7 @@ from autoreproduce.runner.choose import ModelChoice, choose_model
 from autoreproduce.runner.machine import hardware, versions
 from autoreproduce.sandboxes import open_sandbox
 from autoreproduce.solvers import open_solver
-from autoreproduce.solvers.autoreproduce import Models
+from autoreproduce.tape import TapeHead, tape_from_journal, write_tape
 from autoreproduce.task import Task
 from autoreproduce.trial import Outcome, Trial, TrialRecord, now
 
@@ -95,7 +95,18 @@ def _run(request: Request, task: Task, settings: Settings, choice: ModelChoice, 
     close_accounts(outcome, trial, task, time.monotonic() - began)
     outcome.warnings += choice.warnings()
     trial.write("outcome.json", outcome.model_dump_json(indent=1))
+    if settings.record:
+        _record_tape(settings.record, trial)
     return outcome
+
+
+def _record_tape(path: Path, trial: Trial) -> None:
+    """The tape of what was said so far; the journal is what makes it durable, so it is written when a trial rests."""
+    record = trial.record
+    head = TapeHead(
+        model=record.model, recorded=record.created[:10], task=record.task, profile=record.profile, settings=record.settings
+    )  # fmt: skip
+    write_tape(path, head, tape_from_journal(trial.steps))
 
 
 def _solve(request: Request, task: Task, settings: Settings, choice: ModelChoice, trial: Trial) -> None:
@@ -107,7 +118,7 @@ def _solve(request: Request, task: Task, settings: Settings, choice: ModelChoice
     )  # fmt: skip
     try:
         trial.write("sandbox.json", f'{{"name": "{sandbox.name}", "promises": "{sandbox.promises}"}}\n')
-        solver.solve(task, Models(choice.research, choice.code), sandbox, trial)
+        solver.solve(task, choice.models, sandbox, trial)
     finally:
         sandbox.close()
 

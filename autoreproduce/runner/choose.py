@@ -13,6 +13,7 @@ from typing import Any
 
 from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
+from autoreproduce.solvers.autoreproduce import Models
 from autoreproduce.task import Task
 
 KEYS = (
@@ -35,8 +36,7 @@ class ModelChoice:
 
     name: str
     settings: Settings
-    research: Any = None
-    code: Any = None
+    models: Models = field(default_factory=Models)
     announcement: str = ""
     replayed: dict[str, Any] | None = None
     tapes: list[Any] = field(default_factory=list)
@@ -48,8 +48,8 @@ class ModelChoice:
 
     def warnings(self) -> list[str]:
         """What a reader of the outcome must know: replies that answered another prompt than the recorded one."""
-        drift = {(d.place, d.numbers_only) for tape in self.tapes for d in tape.drift}
-        other = sorted("/".join(map(str, place)) for place, numbers_only in drift if not numbers_only)
+        drift = [d for tape in self.tapes for d in tape.drift if not d.numbers_only]
+        other = sorted(f"{'/'.join(d.place)} {d.step}" for d in drift)
         if not other:
             return []
         return [f"{len(other)} prompts differ from those that the tape answers, beyond numbers: {', '.join(other)}"]
@@ -67,8 +67,8 @@ def choose_model(settings: Settings, task: Task, solver: str) -> ModelChoice:
     research = open_model(settings, settings.research_model or name)
     same = (settings.code_model or name) == (settings.research_model or name)
     code = research if same else open_model(settings, settings.code_model or name)
-    names = dict.fromkeys([settings.research_model or name, settings.code_model or name])
-    return ModelChoice(" + ".join(names), settings, research, code)
+    opened = Models(research, code, settings.research_model or name, settings.code_model or name)
+    return ModelChoice(" + ".join(dict.fromkeys([opened.research_name, opened.code_name])), settings, opened)
 
 
 def _unnamed(settings: Settings, task: Task) -> str:
@@ -86,22 +86,24 @@ def _unnamed(settings: Settings, task: Task) -> str:
 
 def _replay(name: str, settings: Settings, task: Task) -> ModelChoice:
     """A tape, under the settings it was recorded with unless the user says otherwise."""
-    from autoreproduce.tape import TapeModel, find_tape, read_tape
+    from autoreproduce.tape import find_tape
+    from autoreproduce.tape_model import TapeModel
 
     shipped = name == "tape"
     path = find_tape(task.id, task.profile) if shipped else Path(name.removeprefix("tape:"))
     if path is None:
         raise UsageError(f"no tape is shipped for {task.id} ({task.profile}): {HOW}")
-    head = read_tape(path).head
+    model = TapeModel.open(path)
+    head = model.head
     given = settings.model_fields_set
     recorded = {
         k: v for k, v in head.settings.items() if k not in given and k not in ("model", "research_model", "code_model")
     }
     used = Settings.model_validate({**settings.model_dump(), **recorded, "model": "tape" if shipped else name})
-    model = TapeModel(path=path)
     announcement = (
         f"The model's replies are REPLAYED from a tape of {head.model}, recorded {head.recorded}; everything else is real. "
         f"For a live trial {HOW}."
     )
+    opened = Models(model, model, head.model, head.model)
     replayed = {**head.model_dump(mode="json"), "path": path.name, "shipped": shipped}
-    return ModelChoice(f"tape of {head.model}", used, model, model, announcement, replayed, [model])
+    return ModelChoice(f"tape of {head.model}", used, opened, announcement, replayed, [model])

@@ -30,12 +30,12 @@ def find_or_make_task(
 
 
 def _of_benchmark(name: str | None, arxiv: str | None, paper: Path | None, instruction: str, profile: str) -> Task:
-    from autoreproduce.papers.arxiv_client import normalise
+    from autoreproduce.papers.arxiv_client import normal_id, without_version
 
     if name is None:
         raise UsageError("which experiment? Add --task NAME (a data set or method; `autoreproduce tasks` lists them)")
     task = find_task(name, profile)
-    if arxiv is not None and normalise(arxiv).split("v")[0] != task.arxiv_id:
+    if arxiv is not None and without_version(normal_id(arxiv)) != task.arxiv_id:
         raise UsageError(
             f"task {task.id} is of arXiv {task.arxiv_id}, not {arxiv}: correct one, or describe your own task by --metric"
         )
@@ -45,7 +45,7 @@ def _of_benchmark(name: str | None, arxiv: str | None, paper: Path | None, instr
 
 
 def _own(name: str, arxiv: str | None, paper: Path | None, metric: str, instruction: str) -> Task:
-    from autoreproduce.papers.arxiv_client import normalise
+    from autoreproduce.papers.arxiv_client import normal_id, without_version
 
     if paper is not None and not paper.exists():
         raise UsageError(f"--paper {paper} does not exist: name a .pdf, .md, .tex or .txt file")
@@ -54,7 +54,7 @@ def _own(name: str, arxiv: str | None, paper: Path | None, metric: str, instruct
         raise UsageError(f"--metric {metric}: after the colon stands lower or higher (which is better)")
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "task"
     return Task(
-        id=slug, arxiv_id=normalise(arxiv) if arxiv else None, dataset=name,
+        id=slug, arxiv_id=normal_id(arxiv) if arxiv else None, dataset=name,
         metric=Metric(name=metric_name, direction="higher" if direction == "higher" else "lower"),
         instruction=f"Replicate the experiment on {name}.\n{instruction}".strip(), profile="full",
     )  # fmt: skip

@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 
 @dataclass
 class Models:
-    """The chat models of the two agents; often the same one."""
+    """The chat models of the two agents, often the same one, and their names as the user gave them."""
 
-    research: Any
-    code: Any
+    research: Any = None
+    code: Any = None
+    research_name: str = ""
+    code_name: str = ""
 
 
 class AutoReproduce:
@@ -44,8 +46,8 @@ class AutoReproduce:
         context = Context(
             task=task,
             settings=self.settings,
-            research=Agent("research", model.research, prompts, trial, self.budget, self.settings),
-            code=Agent("code", model.code, prompts, trial, self.budget, self.settings),
+            research=Agent("research", model.research, model.research_name, prompts, trial, self.budget, self.settings),
+            code=Agent("code", model.code, model.code_name, prompts, trial, self.budget, self.settings),
             sandbox=sandbox,
             trial=trial,
             workspace=workspace,

@@ -1,0 +1,131 @@
+"""A tiny experiment with scripted replies: the whole way of a trial in seconds, with the real loop and sandbox.
+
+The paper fits y = w x by gradient descent. The replies are written for the test, with one error to mend and
+one difference to correct, so that every kind of step occurs. No model made them, and no figure rests on them.
+"""
+
+import json
+from pathlib import Path
+
+PAPER = """# Lines by descent
+We fit $y = w x$ to noisy points by gradient descent with learning rate 0.1 for 50 epochs, from $w = 0$.
+The squared error on the test points is reported.
+## References
+[1] A. Author. A paper that is not needed. 2001.
+"""
+
+DATA = '''"""Points of a line."""
+import json, os
+from pathlib import Path
+
+def load(split):
+    points = json.loads((Path(os.environ["DATA_DIR"]) / "points.json").read_text())
+    return points[split]
+
+if __name__ == "__main__":
+    for split in ("train", "test"):
+        print(split, len(load(split)), "pairs (x, y) of float")
+'''
+METHOD_BROKEN = '''"""A line through the origin."""
+def build_model(w=0.0):
+    return {"w": w}
+
+def gradient(model, points):
+    return sum(2 * (model["w"] * x - y) * z for x, y in points) / len(points)
+
+if __name__ == "__main__":
+    from data import load
+    print("gradient", gradient(build_model(), load("train")[:4]))
+'''
+MAIN = '''import argparse, json
+from data import load
+from method import build_model, gradient
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--dry-run", action="store_true")  # dry run
+    args = parser.parse_args()
+    model, history, train, test = build_model(), [], load("train"), load("test")
+    for epoch in range(50):
+        model["w"] -= LR * gradient(model, train)
+        history.append({"epoch": epoch + 1, "w": model["w"]})
+        if args.dry_run:  # dry run
+            break  # dry run
+    error = sum((model["w"] * x - y) ** 2 for x, y in test) / len(test)
+    json.dump({"metrics": {"squared_error": error}, "history": history, "settings": {"lr": LR}}, open("metrics.json", "w"))
+    print("squared error", error)
+
+LR = 0.05
+if __name__ == "__main__":
+    main()
+'''
+CLEAN = '''"""Fits a line by gradient descent: python main.py"""
+import argparse
+import json
+
+from data import load
+from method import build_model, gradient
+
+LR = 0.1
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seed", type=int, default=0)
+    parser.parse_args()
+    model, history, train, test = build_model(), [], load("train"), load("test")
+    for epoch in range(50):
+        model["w"] -= LR * gradient(model, train)
+        history.append({"epoch": epoch + 1, "w": model["w"]})
+    error = sum((model["w"] * x - y) ** 2 for x, y in test) / len(test)
+    json.dump({"metrics": {"squared_error": error}, "history": history, "settings": {"lr": LR}}, open("metrics.json", "w"))
+    print("squared error", error)
+
+
+if __name__ == "__main__":
+    main()
+'''
+
+
+def edit(text: str, lines: str = "1 0") -> str:
+    return f"My choices are plain.\n\nEDIT {lines}\n~~~~python\n{text}~~~~\n"
+
+
+def reply(request: dict) -> str:
+    """The scripted reply to a request, found by what its last part asks."""
+    message = request["messages"][-1]["content"]
+    asked = message.rsplit("# What is asked", 1)[-1]
+    if "summary" in asked and "Write the" in asked:
+        stage = next(s for s in ("overall", "method", "experiment") if f"Write the {s} summary" in asked)
+        return f"The {stage}: fit $y = wx$, learning rate 0.1, 50 epochs.\n1. The gradient is that of the squared error."
+    if "Write data.py" in asked:
+        return edit(DATA)
+    if "Write method.py" in asked:
+        return edit(METHOD_BROKEN)
+    if "Write main.py" in asked:
+        return edit(MAIN)
+    if "Find the cause" in asked:
+        return "`z` is not defined in line 6; it should be `x`."
+    if "Carry out the analysis" in asked:
+        return edit('    return sum(2 * (model["w"] * x - y) * x for x, y in points) / len(points)\n', "6 6")
+    if "Check main.py" in asked and "LR = 0.05" in message:
+        return "1. differs: LR\n\nUPDATE\n## Feedback\nThe learning rate is 0.1.\n## Summary\nThe experiment: learning rate 0.1 (not 0.05), 50 epochs."
+    if "Check " in asked:
+        return "1. ok\n\nSUBMIT"
+    if "Change main.py" in asked:
+        return edit("LR = 0.1\n", "21 21")
+    if "Make main.py" in asked:
+        return edit(CLEAN)
+    raise AssertionError(f"the script has no reply to: {asked[:300]}")
+
+
+def lay_out(folder: Path) -> None:
+    """The paper and the data."""
+    (folder / "paper.md").write_text(PAPER)
+    (folder / "data").mkdir()
+    points = {s: [[x / 10, 3 * x / 10] for x in range(n)] for s, n in (("train", 20), ("test", 10))}
+    (folder / "data" / "points.json").write_text(json.dumps(points))
+
+
+COMMAND = ["--task", "line", "--metric", "squared_error", "--paper", "paper.md", "--data", "data", "--no-lineage"]
