@@ -52,9 +52,7 @@ def _unpack_tar(archive: Path, folder: Path) -> None:
             target = _inside(folder, member.name, archive)
             if number >= MOST:
                 raise PaperError(f"{archive.name} holds over {MOST} files: give the paper by --paper FILE")
-            source = (
-                tar.extractfile(member) if member.isreg() else None
-            )  # links and devices stay where they are
+            source = tar.extractfile(member) if member.isreg() else None  # links and devices stay where they are
             if source is None:
                 continue
             target.parent.mkdir(parents=True, exist_ok=True)

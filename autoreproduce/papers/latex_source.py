@@ -1,0 +1,108 @@
+"""A paper's LaTeX files to one text: the main file found, its parts put in place, comments taken out."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from autoreproduce.errors import PaperError
+
+LARGEST = 10 * 2**20  # characters of one paper's LaTeX
+DEEPEST = 12  # files within files
+
+_COMMENT = re.compile(
+    r"(?P<keep>\\begin\{(?P<env>verbatim\*?|Verbatim|lstlisting|minted|alltt)\}.*?\\end\{(?P=env)\}"
+    r"|\\verb\*?(?P<bar>[^\w\s*]).*?(?P=bar)|\\(?:url|path)\s*\{[^{}\n]*\}|\\href\s*\{[^{}\n]*\}|\\[\s\S])"
+    r"|(?P<line>^[ \t]*%[^\n]*\n?)|(?P<rest>%[^\n]*)",
+    re.M | re.S,
+)
+_SWITCHED_OFF = re.compile(r"\\begin\{comment\}.*?\\end\{comment\}|\\iffalse\b.*?\\fi\b", re.S)
+_INPUT = re.compile(
+    r"\\(?:input|include|subfile|subfileinclude|InputIfFileExists)\s*\{\s*\"?([^{}\"]+?)\"?\s*\}"
+    r"|\\input\s+([^\s{}\\]+)|\\(?:sub)?(?:import|inputfrom)\*?\s*\{([^{}]*)\}\s*\{([^{}]+)\}"
+)
+
+
+def one_text(folder: Path) -> tuple[str, Path]:
+    """The whole LaTeX of the paper in `folder`, and its main file. Raises PaperError where there is none."""
+    main = main_file(folder)
+    return inlined(main, folder), main
+
+
+def main_file(folder: Path) -> Path:
+    """The file that holds the paper: \\documentclass and \\begin{document}, the most likely where several do."""
+    candidates = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in (".tex", ".ltx", ".latex")]
+    if not candidates:
+        raise PaperError(f"{folder} holds no .tex file: give the paper's PDF by --paper FILE")
+    scored = [(_likelihood(path, folder), -index, path) for index, path in enumerate(candidates)]
+    return max(scored)[2]
+
+
+def _likelihood(path: Path, folder: Path) -> float:
+    text = without_comments(read_text(path))
+    points = 4.0 * (r"\begin{document}" in text) + 4.0 * bool(re.search(r"\\document(class|style)\b", text))
+    points += 2.0 * bool(re.search(r"\\(bibliography|printbibliography|begin\{thebibliography\})", text))
+    points += 1.0 * (r"\begin{abstract}" in text) + 1.0 * bool(re.search(r"\\(icml|)title\b", text))
+    points += 0.5 * (path.stem.lower() in ("main", "ms", "paper", "article", "arxiv")) + 0.3 * (path.parent == folder)
+    points -= 4.0 * bool(re.search(r"supp|appendix|rebuttal|response|cover|template|example", path.stem, re.I))
+    points -= 4.0 * (r"{standalone}" in text or r"{beamer}" in text)
+    return points + min(len(text), 50_000) / 100_000
+
+
+def inlined(path: Path, folder: Path) -> str:
+    """The text of `path` with the files that it names in their places; only files inside `folder` are read.
+
+    Raises PaperError where files name each other without end or the whole is too large.
+    """
+    spent = [0]
+
+    def text_of(file: Path, trail: tuple[Path, ...]) -> str:
+        text = without_comments(read_text(file))
+        spent[0] += len(text)
+        if spent[0] > LARGEST or len(trail) > DEEPEST:
+            raise PaperError(f"{path.name} includes files without end, or over {LARGEST >> 20} MB: give its PDF")
+
+        def put(found: re.Match[str]) -> str:
+            name = found[1] or found[2] or f"{found[3]}/{found[4]}"
+            part = _part(name, file.parent, folder)
+            if part is None or part in trail:
+                return ""
+            return text_of(part, (*trail, part))
+
+        return _INPUT.sub(put, text)
+
+    return text_of(path, (path,))
+
+
+def _part(name: str, here: Path, folder: Path) -> Path | None:
+    """The file that \\input{name} means, None where it is not there, lies outside, or is no text."""
+    root = folder.resolve()
+    for base in (folder, here):
+        for candidate in (base / f"{name.strip()}.tex", base / name.strip()):
+            try:
+                real = candidate.resolve()
+                inside = real.is_relative_to(root) and real.is_file()
+            except (OSError, ValueError, RuntimeError):  # a name too long, with a NUL, a circle of links
+                continue
+            if inside and real.suffix.lower() in (".tex", ".ltx", ".latex", ".tikz", ".txt", ".sec", ".bbl", ""):
+                return real
+    return None
+
+
+def read_text(path: Path) -> str:
+    """A text file in UTF-8, else Latin-1 (which every byte is). Raises PaperError where it cannot be opened."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise PaperError(f"{path} cannot be read ({error.strerror}): give another by --paper") from error
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = data.decode("latin-1")
+    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+
+
+def without_comments(text: str) -> str:
+    """LaTeX without its comments and what \\iffalse or the comment environment switches off."""
+    kept = _COMMENT.sub(lambda found: found["keep"] or "", text)
+    return _SWITCHED_OFF.sub("", kept)

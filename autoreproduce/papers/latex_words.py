@@ -1,0 +1,54 @@
+"""The LaTeX macros and environments that matter to a reader: what each takes, and what becomes of it."""
+
+from __future__ import annotations
+
+import re
+
+HEADINGS = {"part": 2, "chapter": 2, "section": 2, "subsection": 3, "subsubsection": 4}
+BOLD_HEADS = ("paragraph", "subparagraph")
+WRAPS = {
+    "textbf": "**", "emph": "*", "textit": "*", "textsl": "*", "texttt": "`",
+}  # fmt: skip
+CITES = [
+    "cite", "citep", "citet", "citealp", "citealt", "citeauthor", "citeyear", "citeyearpar",
+    "parencite", "textcite", "autocite", "footcite", "citeA", "Citet", "Citep", "shortcite",
+    "fullcite", "supercite", "newcite", "citenum", "onlinecite",
+]  # fmt: skip
+REFS = ["ref", "eqref", "cref", "Cref", "autoref", "pageref", "nameref", "vref", "subref"]
+# what these macros take, in pylatexenc's notation; those in DROPPED are left out with all they take
+TAKES = {
+    **dict.fromkeys([*HEADINGS, *BOLD_HEADS, "caption"], "*[{"),
+    **dict.fromkeys(CITES, "*[[{"),
+    **dict.fromkeys(REFS, "*{"),
+    "captionof": "{[{", "includegraphics": "*[[{", "textcolor": "[{{", "colorbox": "{{", "raisebox": "{[[{",
+    "resizebox": "*{{{", "scalebox": "{[{", "rotatebox": "[{{", "makebox": "[[{", "parbox": "[[[{{",
+    "multicolumn": "{{{", "multirow": "[{[{[{", "makecell": "*[{", "shortstack": "[{", "thead": "[{",
+    "href": "{{", "url": "{", "footnote": "[{", "footnotetext": "[{", "item": "[", "label": "{", "adjustbox": "{{",
+    "texorpdfstring": "{{", "hyperref": "[{", "fontsize": "{{", "foreignlanguage": "{{",
+}  # fmt: skip
+DROPPED = {  # and all they take
+    "vspace": "*{", "hspace": "*{", "vskip": "", "setlength": "{{", "addtolength": "{{", "setcounter": "{{",
+    "addtocounter": "{{", "color": "[{", "bibliographystyle": "{", "bibliography": "{", "usepackage": "[{",
+    "thispagestyle": "{", "pagestyle": "{", "pagenumbering": "{", "rule": "[{{", "cmidrule": "[{",
+    "cline": "{", "rowcolor": "[{", "cellcolor": "[{", "columncolor": "[{", "addcontentsline": "{{{",
+    "captionsetup": "[{", "thanks": "{", "footnotemark": "[", "renewcommand": "{[[{", "newtheorem": "*{[{[",
+    "hypersetup": "{", "graphicspath": "{", "title": "[{", "author": "[{", "date": "{", "affil": "[{",
+    "maketitle": "", "index": "{", "phantom": "{", "hypertarget": "{{", "printbibliography": "[", "nocite": "{",
+    "arraystretch": "", "tabcolsep": "", "looseness": "", "specialrule": "{{{", "addlinespace": "[", "noalign": "{",
+    "icmltitlerunning": "{", "icmlauthor": "{{", "icmlaffiliation": "{{", "icmlcorrespondingauthor": "{{",
+    "icmlkeywords": "{", "icmlsetsymbol": "{{", "printAffiliationsAndNotice": "{", "label": "{",
+    "bibinfo": "{", "DeclareMathOperator": "*{{", "newlength": "{", "allowdisplaybreaks": "[",
+}  # fmt: skip
+MATH = re.compile(r"(equation|align|alignat|gather|multline|eqnarray|flalign|displaymath|math|dmath|IEEEeqnarray)\*?")
+VERBATIM = re.compile(r"(verbatim|lstlisting|minted|alltt|Verbatim)\*?")
+PROGRAM = re.compile(r"(algorithm|algorithm2e|algorithmic|algorithmicx|pseudocode)\*?")
+DRAWING = re.compile(r"(tikzpicture|pgfpicture|picture|tikzcd|axis|filecontents\*?|CCSXML)")
+STATEMENT = re.compile(
+    r"(theorem|lemma|proposition|corollary|definition|remark|example|assumption|claim|proof|conjecture)\w*\*?", re.I
+)
+LISTS = ["itemize", "enumerate", "description", "compactitem", "compactenum", "inparaenum", "itemize*", "enumerate*"]
+SPACES = ["\\", "newline", "linebreak", "par", "quad", "qquad", "hfill", "newpage", "clearpage", "xspace", *",;:! "]
+CAPTIONS = ["caption", "captionof"]
+NOTES = ["footnote", "footnotetext"]
+ONE_FORMULA = re.compile(r"(equation|displaymath|math)\*?")
+FLOAT = re.compile(r"(figure|wrapfigure|table|wraptable|subfigure|SCfigure|teaserfigure|sidewaystable)\*?")

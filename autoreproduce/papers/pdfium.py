@@ -1,0 +1,115 @@
+"""PDFium behind one lock, and pictures as PNG without another library.
+
+PDFium is one library with one state for the whole process and is not made for threads, while a suite runs its
+trials in threads: whoever opens a PDF here has PDFium for itself until it closes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+import threading
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from autoreproduce.errors import PaperError
+
+LONGEST_SIDE = 1600  # pixels of a saved picture: more than a model that sees pictures is given
+_LOCK = threading.RLock()
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[Any]:
+    """A `pypdfium2.PdfDocument`. Raises PaperError where the file is encrypted, damaged or no PDF."""
+    import pypdfium2
+    from pypdfium2 import raw
+
+    with _LOCK:
+        try:
+            document = pypdfium2.PdfDocument(path)
+            pages = len(document)
+        except pypdfium2.PdfiumError as error:
+            if error.err_code == raw.FPDF_ERR_PASSWORD:
+                raise PaperError(f"{path} is encrypted: save it without a password, then give it again") from error
+            raise PaperError(f"{path} is damaged or no PDF: fetch it again, or give another --paper") from error
+        if not pages:
+            document.close()
+            raise PaperError(f"{path} has no pages: give another --paper")
+        try:
+            yield document
+        except pypdfium2.PdfiumError as error:
+            raise PaperError(f"{path} is damaged ({error}): fetch it again, or give another --paper") from error
+        finally:
+            document.close()
+
+
+def save_page(page: Any, target: Path, region: tuple[float, float, float, float] | None = None) -> None:
+    """Draw a page, or its `region` (left, bottom, right, top in points from its lower left), as a PNG."""
+    width, height = page.get_size()
+    left, bottom, right, top = region or (0.0, 0.0, width, height)
+    scale = min(3.0, LONGEST_SIDE / max(right - left, top - bottom, 1.0))
+    crop = (max(0.0, left), max(0.0, bottom), max(0.0, width - right), max(0.0, height - top))
+    bitmap = page.render(scale=scale, crop=crop, rev_byteorder=True, may_draw_forms=False)
+    try:
+        write_png(bitmap.to_numpy(), target)
+    finally:
+        bitmap.close()
+
+
+def write_png(pixels: Any, target: Path) -> None:
+    """Write an array (height, width) or (height, width, 3), uint8, as a PNG."""
+    import numpy
+
+    height, width = pixels.shape[:2]
+    colour = 2 if pixels.ndim == 3 and pixels.shape[2] == 3 else 0
+    rows = numpy.ascontiguousarray(pixels).reshape(height, -1)
+    unfiltered = numpy.hstack([numpy.zeros((height, 1), dtype=numpy.uint8), rows]).tobytes()
+    header = struct.pack(">IIBBBBB", width, height, 8, colour, 0, 0, 0)
+    chunks = [(b"IHDR", header), (b"IDAT", zlib.compress(unfiltered, 6)), (b"IEND", b"")]
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.open("wb") as file:
+        file.write(b"\x89PNG\r\n\x1a\n")
+        for name, data in chunks:
+            file.write(struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)))
+
+
+def as_png(picture: Path, target: Path) -> bool:
+    """Save a PDF's first page, a JPEG or a PNG as a PNG; False where it is none of them or damaged."""
+    head = picture.read_bytes()[:8]
+    try:
+        if head.startswith(b"\x89PNG"):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(picture.read_bytes())
+        elif head.startswith(b"%PDF"):
+            with opened(picture) as document:
+                save_page(document[0], target)
+        elif head.startswith(b"\xff\xd8\xff"):
+            _save_jpeg(picture, target)
+        else:
+            return False
+    except PaperError:
+        return False
+    return True
+
+
+def _save_jpeg(picture: Path, target: Path) -> None:
+    """PDFium reads JPEG: put it on a page of its own size and draw that."""
+    import pypdfium2
+
+    with _LOCK:
+        document = pypdfium2.PdfDocument.new()
+        try:
+            image = pypdfium2.PdfImage.new(document)
+            image.load_jpeg(picture)
+            width, height = image.get_px_size()
+            page = document.new_page(width, height)
+            image.set_matrix(pypdfium2.PdfMatrix().scale(width, height))
+            page.insert_obj(image)
+            page.gen_content()
+            save_page(page, target)
+        except pypdfium2.PdfiumError as error:
+            raise PaperError(f"{picture} is damaged: leave it out") from error
+        finally:
+            document.close()

@@ -1,0 +1,143 @@
+"""A reference list to references, each with a title good enough to be found by fuzzy match.
+
+Lists are printed in a few dozen ways, but a title stands in one of four places: in quotation marks, after a year
+that follows the authors, after a colon that does, or as the sentence after the authors. So the authors' names,
+which do have a grammar, are read first.
+"""
+
+from __future__ import annotations
+
+import re
+
+from autoreproduce.papers.arxiv_client import mentioned_id
+from autoreproduce.papers.model import Reference
+from autoreproduce.papers.sections import reference_section
+
+_YEAR = r"(?:1[89]|20)\d{2}[a-z]?"
+_UPPER = "A-ZÀ-ÖØ-ÞĀŁŚŠŽČĆĐÇÖÜİ"
+_PARTICLE = r"(?:(?:van|von|de|der|den|del|della|la|le|di|du|da|dos|el|al|ter|ten|zu|st\.)\s+)*"
+_SURNAME = rf"{_PARTICLE}[{_UPPER}a-z][\w'’`´-]*(?:\s+(?:[{_UPPER}][\w'’`´-]+|{_PARTICLE.rstrip('*')}))*"
+_INITIALS = rf"(?:[{_UPPER}][a-z]?\.\s?-?\s?)+(?:[a-z]\.,?)?"
+_TAIL = r"(?:,?\s+(?:Jr|Sr|II|III|IV)\b\.?)?"
+_LAST_FIRST = re.compile(rf"{_SURNAME}{_TAIL},\s*{_INITIALS}{_TAIL}")
+_FIRST_LAST = re.compile(rf"{_INITIALS}\s?{_SURNAME}{_TAIL}")
+_JOIN = re.compile(r"\s*(?:[,;]\s*(?:and\b|&)?|and\b|&)\s*(?:others\b|et\s+al\b\.?)?\s*", re.I)
+_ET_AL = re.compile(r"[,;]?\s*(?:and\s+)?(?:et\s*al\b\.?|others\b\.?|\(?eds?\.?\)?)[,.:]?\s*", re.I)
+_LABEL = re.compile(r"\s*(?:[-*]\s+)?(?:\[([^\]]{1,60})\]|\(?(\d{1,3})[.)](?=\s))\s*")
+_QUOTED = re.compile(r"[“\"]([^”\"]{6,}?)[,.]?[”\"]|(?:``|‘‘)(.{6,}?)[,.]?(?:''|’’)|«(.{6,}?)»")
+_AFTER_YEAR = re.compile(rf"(?:\(({_YEAR})(?:,[^)]*)?\)|(?<=[.,])\s*({_YEAR}))\s*[.:,]\s+(?=\S)")
+_ABBREVIATED = re.compile(rf"(?:\b(?:vs|e\.g|i\.e|al|cf|Dr|St|vol|no|pp|ed|eds|resp|approx|[{_UPPER}])|\b\w\.\w)$")
+_VENUE = (
+    r"(?:In[: ]|in:? |arXiv|ArXiv|CoRR|doi|DOI|https?:|Proc|Adv|Journal|J\.|IEEE|ACM|Trans|SIAM|Phys|Nature|Science"
+    r"|Comput|PhD|Ph\.D|Master|Tech|Springer|Elsevier|Cambridge|Oxford|MIT Press|Wiley|Neural|Intern|vol|pp\.|pages"
+    r"|Comm|Ann|Math|[A-Z]{3,}\b|\d)"
+)
+
+
+def parse_references(text: str) -> list[Reference]:
+    """The references of a paper's text, or of a reference list alone; [] where neither is recognised."""
+    part = reference_section(text)
+    if not part and len(re.findall(_YEAR, text)) >= max(1, text.count("\n") // 8):
+        part = text
+    return [reference(entry) for entry in entries(part)]
+
+
+def reference(entry: str, title: str = "", key: str = "") -> Reference:
+    """One entry. Where the source marks title and key (BibTeX does), they are taken as they are."""
+    text = " ".join(re.sub(r"!?\[([^\]]*)\]\(([^)]*)\)", r"\1 \2", entry).split())
+    label = _LABEL.match(text)
+    bare = text[label.end() :] if label else text
+    key = key or (label and (label[1] or label[2])) or _author_year(bare)
+    return Reference(title=title or title_of(bare), text=bare, arxiv_id=mentioned_id(bare), key=key)
+
+
+def entries(part: str) -> list[str]:
+    """The list cut into its entries: by labels, by numbers, by blank lines, or by what looks like a beginning."""
+    lines = [line.strip() for line in part.strip().splitlines()]
+    for pattern in (r"\[\d{1,3}\]", r"\[[^\]]{2,60}\]\s", r"\(?\d{1,3}[.)]\s", r"[-*]\s"):
+        starts = [bool(re.match(pattern, line)) for line in lines]
+        filled = sum(map(bool, lines))
+        if sum(starts) >= 2 and (starts[0] or sum(starts) > 0.3 * filled):
+            return _cut(lines, starts)
+    blocks = [" ".join(block.split()) for block in re.split(r"\n\s*\n", part.strip()) if block.strip()]
+    if len(blocks) >= 3 and sum(map(len, blocks)) < 600 * len(blocks):
+        return _cut(blocks, [index == 0 or _begins(blocks[index - 1], block) for index, block in enumerate(blocks)])
+    return _cut(lines, [index == 0 or _begins(lines[index - 1], line) for index, line in enumerate(lines)])
+
+
+def _cut(lines: list[str], starts: list[bool]) -> list[str]:
+    found: list[str] = []
+    for line, start in zip(lines, starts, strict=True):
+        if start and line:
+            found.append(line)
+        elif found and line:
+            found[-1] += " " + line
+    return [entry for entry in found if len(entry) > 15]
+
+
+def _begins(before: str, line: str) -> bool:
+    """Whether `line` begins an entry: the one before is finished, and a name stands first."""
+    finished = re.search(r"(?:[.;)\]]|https?:\S+|\d)\s*$", before) or not before
+    named = _LAST_FIRST.match(line) or _FIRST_LAST.match(line) or re.match(rf"[{_UPPER}][\w'’-]+ [{_UPPER}]", line)
+    return bool(finished and (named or (re.match(rf"[{_UPPER}]", line) and re.search(r"[.)]\s*$", before))))
+
+
+def title_of(entry: str) -> str:
+    """The title in an entry (without label), "" where none can be made out."""
+    text = re.sub(r"(?<![\w\\])[*_]{1,3}(?=\S)|(?<=\S)[*_]{1,3}(?![\w])", "", entry)
+    if quoted := _QUOTED.search(text):
+        return _clean(quoted[1] or quoted[2] or quoted[3])
+    rest = _after_authors(text)
+    year = _AFTER_YEAR.search(text[: len(text) * 3 // 4])
+    # the year that follows the authors, not one in a title («the 2019 challenge») or after it
+    if year and (rest is None or year.start() <= len(text) - len(rest) + 2):
+        rest = text[year.end() :]
+    if rest is None:
+        rest = text[_sentence_end(text) :]
+    rest = re.sub(rf"^\W*(?:\(?{_YEAR}\)?[.,:]\s*)?", "", rest)
+    return _clean(rest[: _sentence_end(rest)])
+
+
+def _after_authors(text: str) -> str | None:
+    """What follows the authors' names; None where they are not written with initials."""
+    for name in (_LAST_FIRST, _FIRST_LAST):
+        position = end = 0
+        while found := name.match(text, position):
+            end = found.end()
+            joined = _JOIN.match(text, end)
+            position = joined.end() if joined else end
+            if not joined or not name.match(text, position):
+                break
+        if end:
+            others = _ET_AL.match(text, end)
+            return text[others.end() if others else end :].lstrip(" ,.:;")
+    return None
+
+
+def _sentence_end(text: str) -> int:
+    """Where the first sentence ends: at a mark that no abbreviation has, or at a comma before a venue."""
+    for found in re.finditer(rf"[.?!](?=\s|$)|,(?=\s+{_VENUE})|\s(?=arXiv (?:preprint|e-print))", text):
+        before, after = text[: found.start()], text[found.end() :].lstrip()
+        if found[0] == "." and (_ABBREVIATED.search(before) or (after[:1].islower() and not re.match(_VENUE, after))):
+            continue
+        if found[0] in "?!" and after[:1].islower():
+            continue
+        if len(before) > 3:
+            return found.end() if found[0] in "?!" else found.end() if found[0] == "." else found.start()
+    return len(text)
+
+
+def _clean(title: str) -> str:
+    title = re.sub(rf"[,.]?\s*\(?{_YEAR}\)?$", "", title.strip(" .,;:"))
+    title = " ".join(title.strip(' .,;:"“”').split())
+    return title if 4 <= len(title) <= 300 and re.search(r"[^\W\d]{3}", title) else ""
+
+
+def _author_year(text: str) -> str:
+    """«Surname, year», as author-year citations have it."""
+    bare = re.sub(r"arXiv:\S+|abs/\S+|https?:\S+", "", text)
+    years = re.findall(rf"\b{_YEAR}\b", bare)
+    last_first = _LAST_FIRST.match(text)
+    head = text.split(",", maxsplit=1)[0] if last_first else re.split(r",|\.\s(?=\w{2})|\band\b", text)[0]
+    surname = head.strip() if last_first else (head.split() or [""])[-1]
+    return f"{surname}, {years[-1]}" if years else surname

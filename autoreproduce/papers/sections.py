@@ -1,0 +1,92 @@
+"""The parts of a paper's Markdown: which of them a reproduction needs, and where the reference list is."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_HEADING = re.compile(r"^(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
+_NUMBER = re.compile(r"(?:appendix\s+)?([A-Z]|\d{1,2})((?:\.\d{1,2})*)[.:]?\s+", re.I)
+_LIST = r"(references|bibliography|references and notes|works cited|literature cited|literature)"
+_LIST_NAME = re.compile(rf"(?:\d{{1,2}}\.?|[A-Z]\.)?\s*{_LIST}\s*[:.]?", re.I)
+_BARE_LIST = re.compile(rf"[*_ ]*(?:\d{{1,2}}\.?\s+)?{_LIST}[*_: ]*", re.I)
+_BARE_END = re.compile(r"[*_ ]*(appendix|appendices|supplementary (material|information)s?)\b[^.]{0,60}", re.I)
+_THANKS = re.compile(
+    r"(?:[\d.]*\s*)?(acknowledge?ments?|author contributions?|funding|competing interests|ethics statement"
+    r"|broader impact|impact statement|conflicts? of interest|disclosure of funding).{0,40}",
+    re.I,
+)
+_PROOFS = re.compile(
+    r"(?:\W*(?:appendix\s*)?[A-Z]?[\d.]*[:.]?\s*)?((missing|omitted|full|detailed|deferred|technical|complete|further)\s+)?"
+    r"(proofs?|derivations?|technical lemmas?|auxiliary lemmas?)\b.*",
+    re.I,
+)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading and what follows it up to the next heading. `level` 1 is the outermost, 0 what has no heading."""
+
+    level: int
+    heading: str
+    text: str
+    is_list: bool = False
+
+
+def sections(text: str) -> list[Section]:
+    """All sections in order; joined, their texts are the whole."""
+    found: list[tuple[int, str, list[str], bool]] = [(0, "", [], False)]
+    fenced = False
+    for line in text.splitlines(keepends=True):
+        fenced ^= line.startswith("```")
+        head = None if fenced else _HEADING.match(line)
+        bare_list = not fenced and _BARE_LIST.fullmatch(line.strip())
+        if head:
+            name = head[2].strip("*_ ")
+            found.append((_level(head), name, [line], bool(_LIST_NAME.fullmatch(name))))
+        elif bare_list:
+            found.append((1, line.strip(" *_:\n"), [line], True))
+        elif found[-1][3] and not fenced and _BARE_END.fullmatch(line.strip()):
+            found.append((1, line.strip(), [line], False))
+        else:
+            found[-1][2].append(line)
+    return [Section(level, name, "".join(lines), is_list) for level, name, lines, is_list in found]
+
+
+def _level(head: re.Match[str]) -> int:
+    """By the heading's own number where it has one (parsers of PDFs flatten the marks), else by its marks."""
+    numbered = _NUMBER.match(head[2])
+    return 1 + numbered[2].count(".") if numbered else max(1, len(head[1]) - 1)
+
+
+def reference_section(text: str) -> str:
+    """The content of the last reference list, "" where there is none."""
+    lists = [section for section in sections(text) if section.is_list]
+    return lists[-1].text.split("\n", 1)[-1] if lists else ""
+
+
+def body_of(text: str) -> str:
+    """The paper without reference list, acknowledgements, and appendices that hold proofs alone.
+
+    An appendix is dropped with its subsections; one that names experiments or details beside proofs stays.
+    """
+    kept, dropped_below, after_list = [], 99, False
+    for section in sections(text):
+        after_list = after_list or section.is_list
+        if section.level <= dropped_below:
+            dropped_below = 99
+            if _is_dropped(section, after_list):
+                dropped_below = section.level
+        elif section.is_list:
+            continue
+        if dropped_below == 99 or (section.level > dropped_below and section.is_list):
+            kept.append(section.text)
+    return re.sub(r"\n{3,}", "\n\n", "".join(kept)).strip() + "\n"
+
+
+def _is_dropped(section: Section, after_list: bool) -> bool:
+    appendix = after_list or re.match(r"(?:appendix\s*)?[A-Z]([.:]|\.\d|\s)", section.heading)
+    proofs = _PROOFS.fullmatch(section.heading) and not re.search(
+        r"experiment|implementation|detail|result|setting|algorithm|pseudo", section.heading, re.I
+    )
+    return section.is_list or bool(_THANKS.fullmatch(section.heading)) or bool(appendix and proofs)
