@@ -81,12 +81,8 @@ def charts(
     return [chart for chart in made if chart is not None][:MAX_CHARTS]
 
 
-def _chart(
-    rows: list[dict[str, float | None]], key: str, x_key: str, band: tuple[float, float] | None
-) -> Chart | None:
-    points = _thinned(
-        [(_x(row, x_key, place), row.get(key)) for place, row in enumerate(rows, 1) if key in row]
-    )
+def _chart(rows: list[dict[str, float | None]], key: str, x_key: str, band: tuple[float, float] | None) -> Chart | None:
+    points = _thinned([(_x(row, x_key, place), row.get(key)) for place, row in enumerate(rows, 1) if key in row])
     good = [(x, y) for x, y in points if y is not None]
     if not good:
         return None

@@ -61,11 +61,7 @@ def _own(outcome: Outcome) -> list[Row]:
     found = [Row("trial", "This trial", outcome.metric, None, how, _gap(outcome))]
     if outcome.claimed is not None and math.isfinite(outcome.claimed):
         disputed = disagreement(outcome) is not None
-        note = (
-            "disagrees with the recomputed number, which counts"
-            if disputed
-            else "agrees with the recomputed number"
-        )
+        note = "disagrees with the recomputed number, which counts" if disputed else "agrees with the recomputed number"
         found.append(Row("claimed", "What the program claimed", outcome.claimed, None, "metrics.json", note))
     return found
 
@@ -75,9 +71,7 @@ def _gap(outcome: Outcome) -> str:
         return ""
     if outcome.gap == 0:
         return "equal to the reference"
-    return (
-        f"{percent(abs(outcome.gap))} {'worse' if outcome.gap > 0 else 'better'} than the reference's value"
-    )
+    return f"{percent(abs(outcome.gap))} {'worse' if outcome.gap > 0 else 'better'} than the reference's value"
 
 
 def _result(kind: Kind, label: str, result: Result | None) -> list[Row]:
@@ -100,10 +94,7 @@ def _placed(found: list[Row]) -> list[Row]:
     if not logarithmic:
         low = min(low, 0.0) if low > 0 and low < 0.5 * high else low
     scale = Scale(low, high, 8, STRIP - 8, logarithmic)
-    return [
-        Row(r.kind, r.label, r.value, r.span, r.provenance, r.note, scale(r.value), _bar(r, scale))
-        for r in found
-    ]
+    return [Row(r.kind, r.label, r.value, r.span, r.provenance, r.note, scale(r.value), _bar(r, scale)) for r in found]
 
 
 def _bar(row: Row, scale: Scale) -> tuple[float, float] | None:

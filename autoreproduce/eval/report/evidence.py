@@ -73,9 +73,7 @@ class Evidence:
 def gather(folder: Path) -> Evidence:
     """Read all of a trial folder."""
     found = Evidence(folder)
-    found.record = _model(
-        folder / "trial.json", TrialRecord, found.problems, "what this trial is, is not known"
-    )
+    found.record = _model(folder / "trial.json", TrialRecord, found.problems, "what this trial is, is not known")
     found.outcome = _model(folder / "outcome.json", Outcome, found.problems, "")
     found.steps = _steps(folder / "steps.jsonl", found.problems)
     found.metrics, found.metrics_phase = _metrics(folder, found.steps)
@@ -122,9 +120,7 @@ def _steps(path: Path, problems: list[str]) -> list[Step]:
             if line:
                 steps.append(Step.model_validate_json(line))
         except ValidationError:
-            problems.append(
-                f"steps.jsonl is damaged or cut off after {len(steps)} steps; what follows was left out."
-            )
+            problems.append(f"steps.jsonl is damaged or cut off after {len(steps)} steps; what follows was left out.")
             break
     return steps
 
@@ -135,9 +131,7 @@ def _metrics(folder: Path, steps: list[Step]) -> tuple[dict[str, Any], str]:
     The journal keeps the file of each run; a later run may have removed it from the workspace. The full
     run's counts; a dry run's is shown only where there is no other, and is named as such.
     """
-    written = [
-        (step.phase, _json(step.result.get("metrics_json"))) for step in steps if step.kind == "execute"
-    ]
+    written = [(step.phase, _json(step.result.get("metrics_json"))) for step in steps if step.kind == "execute"]
     good = [(phase, value) for phase, value in written if isinstance(value, dict)]
     for phase, value in reversed(good):
         if phase == "full_run":
@@ -242,10 +236,6 @@ def tracked_files(folder: Path) -> dict[str, str]:
     for line in space.git("ls-tree", "-r", "-z", "HEAD").split("\0"):
         mode, _, rest = line.partition(" ")
         path = rest.partition("\t")[2]
-        if (
-            mode in ("100644", "100755")
-            and os.path.normpath(path) == path
-            and not path.startswith(("/", ".."))
-        ):
+        if mode in ("100644", "100755") and os.path.normpath(path) == path and not path.startswith(("/", "..")):
             files[path] = space.git("show", f"HEAD:{path}")
     return files

@@ -56,9 +56,8 @@ def cut(line: str, width: int) -> str:
 
 def between(old: str, new: str, limit: int = 400) -> list[DiffLine]:
     """The unified diff of two texts."""
-    return diff_lines(
-        "\n".join(difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=2)), limit
-    )
+    lines = list(difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=2))
+    return diff_lines("\n".join(lines[2:]), limit)  # without the two lines that name files
 
 
 def diff_lines(diff: str, limit: int = 400) -> list[DiffLine]:

@@ -88,7 +88,8 @@ def short_count(value: int) -> str:
     """12345 as «12.3k», for narrow places."""
     if value < 1000:
         return str(value)
-    return f"{value / 1000:.1f}k" if value < 1_000_000 else f"{value / 1e6:.2f}M"
+    scaled, unit = (value / 1000, "k") if value < 999_500 else (value / 1e6, "M")
+    return f"{scaled:.0f}{unit}" if scaled >= 99.95 else f"{scaled:.3g}{unit}"
 
 
 def duration(seconds: float) -> str:

@@ -1,0 +1,32 @@
+"""report.html: one self-contained page that tells what a trial did, what came of it, and what did not.
+
+`evidence` reads the folder, `verdict` judges, `timeline`, `comparison` and `chart` count and draw, `texts`
+makes hostile text harmless, `page` and the templates put it together. Nothing is fetched by the page, and
+nothing in it is active but a button that unfolds all.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from autoreproduce.errors import UsageError
+from autoreproduce.task import Task
+from autoreproduce.trial import write_whole
+
+__all__ = ["write_report"]
+
+
+def write_report(trial_folder: Path, task: Task | None) -> Path:
+    """Write report.html into a trial's folder, finished or not, and return its path.
+
+    `task` gives the references to compare with; without it the page says that they are not at hand.
+    Raises UsageError where the folder does not exist, TrialError where the page cannot be written.
+    """
+    from autoreproduce.eval.report.evidence import gather
+    from autoreproduce.eval.report.page import render
+
+    if not trial_folder.is_dir():
+        raise UsageError(f"{trial_folder} is no folder: name a trial's folder, such as one below runs/")
+    path = trial_folder / "report.html"
+    write_whole(path, render(gather(trial_folder), task))
+    return path
