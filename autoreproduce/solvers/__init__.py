@@ -10,6 +10,7 @@ from autoreproduce.errors import UsageError
 
 SOLVERS = {
     "autoreproduce": "autoreproduce.solvers.autoreproduce:AutoReproduce",
+    "lineage": "autoreproduce.solvers.lineage:Lineage",
     "reference": "autoreproduce.solvers.reference:Reference",
 }
 

@@ -1,0 +1,185 @@
+"""The commands. Each imports what it needs when it runs; `cli` loads this module when one is asked for."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from autoreproduce.config import Settings
+from autoreproduce.errors import UsageError
+from autoreproduce.options import settings_options
+
+if TYPE_CHECKING:
+    from autoreproduce.runner.attempt import Finished, Request
+    from autoreproduce.task import Task
+
+
+app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None)
+Json = Annotated[bool, typer.Option("--json", help="one JSON object a line, for machines")]
+TaskName = Annotated[str, typer.Argument(help="a task's id, data set or method, in any case")]
+
+
+@app.command()
+@settings_options
+def reproduce(
+    settings: Settings,
+    task: Annotated[str | None, typer.Option(help="data set, task id or method; any name with --metric")] = None,
+    arxiv: Annotated[str | None, typer.Option(help="the paper's arXiv id")] = None,
+    paper: Annotated[Path | None, typer.Option(help="the paper as a file: .pdf .md .tex .txt")] = None,
+    metric: Annotated[str | None, typer.Option(help="of a task of your own: NAME, or NAME:higher")] = None,
+    data: Annotated[Path | None, typer.Option(help="folder with the data")] = None,
+    instruction: Annotated[str, typer.Option(help="what else the agents must know")] = "",
+    out: Annotated[Path | None, typer.Option(help="the trial's folder")] = None,
+    trial: Annotated[int, typer.Option(min=1, help="which attempt of the same command")] = 1,
+    json: Json = False,
+) -> None:
+    """Reproduce one experiment of a paper: code that runs, the metric measured, a report."""
+    from autoreproduce.runner.attempt import Request
+    from autoreproduce.runner.find import find_or_make_task
+
+    chosen = find_or_make_task(task, arxiv, paper, metric, instruction, settings.profile)
+    command = shlex.join(["python", "-m", "autoreproduce", *sys.argv[1:]])
+    _attempt(Request(chosen, settings, out=out, number=trial, paper_file=paper, data=data, command=command), json)
+
+
+@app.command()
+@settings_options
+def resume(
+    settings: Settings, folder: Annotated[Path, typer.Argument(help="a trial's folder")], json: Json = False
+) -> None:
+    """Go on with a trial that was killed or stopped."""
+    from autoreproduce.runner.attempt import resumed
+
+    _attempt(resumed(folder, settings), json)
+
+
+@app.command()
+@settings_options
+def reference(
+    settings: Settings,
+    task: TaskName,
+    seeds: Annotated[int, typer.Option(min=1, help="how many, from --seed on")] = 1,
+    json: Json = False,
+) -> None:
+    """Run a task's reference implementation in the sandbox and measure it."""
+    from autoreproduce.benchmarks.reproducebench import find_task
+    from autoreproduce.runner.attempt import Request
+
+    found = find_task(task, settings.profile)
+    first = settings.seed
+    values = []
+    for seed in range(first, first + seeds):
+        request = Request(
+            found,
+            settings.model_copy(update={"seed": seed}),
+            solver="reference",
+            command=shlex.join(sys.argv),
+        )
+        values.append(_finish(request, json).outcome)
+    _say_values(found, values, json)
+
+
+@app.command()
+def tasks(json: Json = False) -> None:
+    """List the tasks of ReproduceBench."""
+    from autoreproduce.runner.listing import print_tasks
+
+    print_tasks(Settings(), json)
+
+
+@app.command()
+@settings_options
+def prepare(settings: Settings, task: TaskName) -> None:
+    """Fetch or generate a task's data."""
+    from autoreproduce.benchmarks.reproducebench import find_task, is_prepared
+    from autoreproduce.benchmarks.reproducebench import prepare as prepare_data
+
+    found = find_task(task, settings.profile)
+    there = is_prepared(found.id, found.profile, settings.cache_dir)
+    folder = prepare_data(found.id, found.profile, settings.cache_dir, print)
+    print(f"{found.id} ({found.profile}) is {'already ' if there else ''}prepared: {folder}")
+
+
+@app.command()
+@settings_options
+def lineage(
+    settings: Settings,
+    task: Annotated[str | None, typer.Option(help="data set, task id or method; any name with --metric")] = None,
+    arxiv: Annotated[str | None, typer.Option(help="the paper's arXiv id")] = None,
+    paper: Annotated[Path | None, typer.Option(help="the paper as a file: .pdf .md .tex .txt")] = None,
+    out: Annotated[Path | None, typer.Option(help="the trial's folder")] = None,
+    json: Json = False,
+) -> None:
+    """Build a paper's lineage alone, and show it as a table."""
+    from autoreproduce.runner.attempt import Request
+    from autoreproduce.runner.find import find_or_make_task
+
+    metric = None if task and not paper else "none"
+    chosen = find_or_make_task(task, arxiv, paper, metric, "", settings.profile)
+    command = shlex.join(["python", "-m", "autoreproduce", *sys.argv[1:]])
+    _attempt(Request(chosen, settings, solver="lineage", out=out, paper_file=paper, command=command), json)
+
+
+@app.command()
+def report(folder: Annotated[Path, typer.Argument(help="a trial's folder")]) -> None:
+    """Write a trial's report again from its files."""
+    from autoreproduce.eval.report import write_report
+    from autoreproduce.task import Task
+    from autoreproduce.trial import Trial
+
+    record = Trial.read(folder).record
+    print(write_report(folder, Task.model_validate(record.task_json) if record.task_json else None))
+
+
+@app.command()
+@settings_options
+def doctor(settings: Settings, json: Json = False) -> None:
+    """Check what a trial needs on this machine, and name the mend of what is missing."""
+    from autoreproduce.runner.listing import print_checks
+
+    raise typer.Exit(0 if print_checks(settings, json) else 1)
+
+
+@app.command()
+@settings_options
+def graph(settings: Settings) -> None:
+    """Print the method's graph as Mermaid."""
+    from autoreproduce.workflow import build_graph
+
+    print(build_graph(settings.lineage).get_graph().draw_mermaid())
+
+
+def _attempt(request: Request, json: bool) -> None:
+    finished = _finish(request, json)
+    status = finished.outcome.status
+    raise typer.Exit({"succeeded": 0, "failed": 1}.get(status, finished.outcome.details.get("exit_code", 130)))
+
+
+def _finish(request: Request, json: bool) -> Finished:
+    """Attempt, watched in the way that fits where the output goes."""
+    from autoreproduce.console import open_view, say_outcome
+    from autoreproduce.runner.attempt import attempt
+    from autoreproduce.runner.signals import sigterm_interrupts
+
+    kind = "json" if json else "auto"
+    with sigterm_interrupts(), open_view(kind, sys.stdout) as view:
+        request.observers = [view]
+        finished = attempt(request)
+    say_outcome(finished.outcome, finished.folder, sys.stdout, kind, task=finished.task, earlier=finished.earlier)
+    return finished
+
+
+def _say_values(task: Task, outcomes: list[Any], json: bool) -> None:
+    """Mean and range over seeds, where there is more than one."""
+    values = [outcome.metric for outcome in outcomes if outcome.metric is not None]
+    if len(outcomes) > 1 and values and not json:
+        mean = sum(values) / len(values)
+        print(
+            f"{task.metric.name}: mean {mean:.5g}, from {min(values):.5g} to {max(values):.5g} over {len(values)} seeds"
+        )
+    if len(values) < len(outcomes):
+        raise UsageError(f"{len(outcomes) - len(values)} of {len(outcomes)} runs failed: their folders say why")

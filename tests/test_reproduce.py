@@ -1,0 +1,122 @@
+"""The main job from end to end, as a user starts it: real loop, real programs, real report; scripted replies."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import tiny
+from chat_server import chat_server
+
+from autoreproduce.trial import read_journal
+
+HERE = Path(__file__).parent
+
+
+def autoreproduce(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "AUTOREPRODUCE_CACHE_DIR": str(folder / "cache"), **environment}
+    return subprocess.run(
+        [sys.executable, "-m", "autoreproduce", *arguments], cwd=folder, env=env, capture_output=True, text=True, timeout=100
+    )
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one whole trial against a local endpoint, and its tape."""
+    folder = tmp_path_factory.mktemp("recorded")
+    tiny.lay_out(folder)
+    with chat_server(tiny.reply) as server:
+        done = autoreproduce(
+            folder, *tiny.COMMAND, "--model", "scripted", "--base-url", server.base_url, "--sandbox", "process",
+            "--record", "tape.jsonl", "--out", "trial",
+        )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    (folder / "screen.txt").write_text(done.stdout)
+    return folder
+
+
+def test_the_metric_is_measured_by_running_the_refactored_program(recorded: Path) -> None:
+    outcome = json.loads((recorded / "trial/outcome.json").read_text())
+    assert outcome["status"] == "succeeded"
+    assert outcome["metric"] == pytest.approx(0, abs=1e-3)
+    assert "dry" not in (recorded / "trial/workspace/main.py").read_text()
+    steps = read_journal(recorded / "trial/steps.jsonl")
+    assert steps[-1].phase == "full_run"
+    assert steps[-1].result["command"] == "python main.py"
+
+
+def test_every_part_of_the_method_took_place(recorded: Path) -> None:
+    steps = [f"{s.phase}/{s.name}" for s in read_journal(recorded / "trial/steps.jsonl")]
+    assert steps == [
+        "literature_review/literature_review/overall", "literature_review/literature_review/method",
+        "literature_review/literature_review/experiment",
+        "data_acquisition/data_acquisition/write", "data_acquisition/data_acquisition",
+        "method_replication/method_replication/write", "method_replication/method_replication",  # z is not defined
+        "method_replication/debug/analyse", "method_replication/debug/edit", "method_replication/method_replication",
+        "method_replication/debug/review",
+        "experiment_execution/experiment_execution/write", "experiment_execution/experiment_execution",
+        "experiment_execution/debug/review", "experiment_execution/debug/improve",  # the learning rate
+        "experiment_execution/experiment_execution", "experiment_execution/debug/review",
+        "refactoring/refactoring/write", "refactoring/refactoring",
+        "full_run/full_run",
+    ]  # fmt: skip
+
+
+def test_a_corrected_summary_is_a_new_version_and_later_prompts_hold_it(recorded: Path) -> None:
+    trial = recorded / "trial"
+    assert "0.1 (not 0.05)" in (trial / "summaries/experiment.v2.md").read_text()
+    assert not (trial / "summaries/method.v2.md").exists()
+    last = sorted((trial / "prompts").iterdir())[-1].read_text()
+    assert "0.1 (not 0.05)" in last
+
+
+def test_what_one_keeps(recorded: Path) -> None:
+    result = recorded / "trial/result"
+    assert {"README.md", "requirements.txt", "main.py", "method.py", "data.py", "metrics.json"} <= {p.name for p in result.iterdir()}
+    assert "squared_error" in (recorded / "trial/report.html").read_text()
+
+
+def test_the_finished_trial_is_not_run_again(recorded: Path) -> None:
+    before = (recorded / "trial/steps.jsonl").read_bytes()
+    done = autoreproduce(
+        recorded, *tiny.COMMAND, "--model", "scripted", "--base-url", "http://127.0.0.1:9/v1", "--sandbox", "process", "--out", "trial"
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert (recorded / "trial/steps.jsonl").read_bytes() == before
+
+
+def test_a_replay_says_so_first_and_measures_the_same(recorded: Path) -> None:
+    done = autoreproduce(recorded, *tiny.COMMAND, "--model", "tape:tape.jsonl", "--sandbox", "process", "--out", "replayed")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "REPLAYED" in done.stdout.splitlines()[0]
+    first, second = (json.loads((recorded / name / "outcome.json").read_text()) for name in ("trial", "replayed"))
+    assert second["metric"] == first["metric"]
+    assert not [w for w in second["warnings"] if "prompts differ" in w]
+
+
+@pytest.mark.parametrize("when", ["after", "before"])
+def test_a_trial_killed_at_every_step_ends_the_same(recorded: Path, tmp_path: Path, when: str) -> None:
+    """No finished step is performed twice; one that was lost before it was written is performed once more."""
+    tiny.lay_out(tmp_path)
+    env = {**os.environ, "PYTHONPATH": str(HERE), "AUTOREPRODUCE_CACHE_DIR": str(tmp_path / "cache")}
+    done = subprocess.run(
+        [sys.executable, str(HERE / "kill_driver.py"), when, str(recorded / "tape.jsonl"), str(tmp_path / "trial")],
+        cwd=tmp_path, env=env, capture_output=True, text=True, timeout=110,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    whole = read_journal(recorded / "trial/steps.jsonl")
+    killed = read_journal(tmp_path / "trial/steps.jsonl")
+    assert [(s.phase, s.name, s.kind) for s in killed] == [(s.phase, s.name, s.kind) for s in whole]
+    assert told["starts"] == len(whole) + 1
+    assert len(told["performed"]) == len(whole) * (1 if when == "after" else 2)
+    outcomes = [json.loads((folder / "trial/outcome.json").read_text()) for folder in (recorded, tmp_path)]
+    assert outcomes[0]["metric"] == outcomes[1]["metric"]
+    assert outcomes[0]["edits"] == outcomes[1]["edits"]
+    logs = [
+        subprocess.run(["git", f"--git-dir={f}/trial/history.git", "log", "--format=%s %T"], capture_output=True, text=True, check=True)
+        for f in (recorded, tmp_path)
+    ]
+    assert logs[0].stdout == logs[1].stdout
