@@ -35,17 +35,20 @@ class ContextError(ModelError):
 
 def explain(error: Exception, model: Any) -> ModelError | None:
     """The error for the user, None where `error` is none of a provider's: then it is a bug, with its traceback."""
+    if isinstance(error, Warning):
+        return None
     said = _said(error, model)
     where = _where(model)
+    raw = f"{error} {getattr(error, 'body', '')}"  # the body also holds the provider's code for what happened
     status = next((code for each in _chain(error) if isinstance(code := getattr(each, "status_code", None), int)), None)
     kinds = {kind.__name__ for each in _chain(error) for kind in type(each).__mro__}
-    if "ContextOverflowError" in kinds or (status in {400, 413, 422} and _CONTEXT.search(said)):
+    if "ContextOverflowError" in kinds or (status in {400, 413, 422} and _CONTEXT.search(raw)):
         return ContextError(
             f"the prompt is too long for the model ({said}): use a model with a larger context, fewer cited papers "
             "(--k), or less output (--max-output-tokens)"
         )
     if status is not None:
-        return ModelError(_by_status(status, said, where))
+        return ModelError(_by_status(status, said, where, bool(_NO_CREDIT.search(raw))))
     if kinds & {"APITimeoutError", "TimeoutException", "ModelTimeoutError", "TimeoutError", "ReadTimeout"}:
         return ModelError(f"{where} did not answer in time, retries included: try later, or raise --request-timeout")
     if kinds & {"APIConnectionError", "ModelConnectionError", "TransportError", "ConnectionError"}:
@@ -55,8 +58,8 @@ def explain(error: Exception, model: Any) -> ModelError | None:
     return _odd_answer(error, said, where, kinds)
 
 
-def _by_status(status: int, said: str, where: str) -> str:
-    if status == 402 or (status in {400, 429} and _NO_CREDIT.search(said)):
+def _by_status(status: int, said: str, where: str, no_credit: bool) -> str:
+    if status == 402 or (status in {400, 429} and no_credit):
         return f"{where} has no credit left for this key ({status}: {said}): add credit, {_AGAIN}"
     if status >= 500:
         return f"{where} fails, retries included ({status}: {said}): wait, {_AGAIN}"

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from pydantic import ValidationError
+
 from autoreproduce.config import Settings
 from autoreproduce.errors import AutoReproduceError, UsageError
 from autoreproduce.model_errors import ContextError, explain
@@ -28,7 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ContextError", "Reply", "Usage",
-    "call", "cost_of", "count_tokens", "most_it_costs", "open_model", "price_of", "reply_of", "rough_tokens", "sees_pictures",
+    "call", "cost_of", "count_tokens", "most_it_costs", "open_model", "price_of", "reply_of",
+    "rough_tokens", "sees_pictures",
 ]  # fmt: skip
 
 _FINISH = {
@@ -113,8 +116,8 @@ def _initialised(provider: str, model: str, named: dict[str, Any]) -> BaseChatMo
         told = re.search(r"pip install (?:-U )?`?([\w-]+)", str(error))  # LangChain knows the packages' names
         package = told[1] if told else f"langchain-{provider.replace('_', '-')}"
         raise UsageError(f"the package for {provider} is missing: pip install {package}") from None
-    except ValueError as error:  # pydantic's ValidationError is one: a key or a setting that the client refuses
-        said = getattr(error, "errors", lambda: [{"msg": error}])()[0]["msg"]  # not str(error): it shows the key
+    except ValueError as error:  # a setting that the client refuses
+        said = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error  # its str shows the key
         raise UsageError(f"the model {provider}:{model} cannot be set up: {said}; check its settings") from None
     return opened
 
