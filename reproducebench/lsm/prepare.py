@@ -8,7 +8,7 @@ published data set of the Fourier neural operator (Li et al., 2021).
 Profile `small`: 200 + 40 samples on 43×43 nodes, about two seconds. Profile `full`: 1000 + 200 samples on
 421×421 nodes, of which every fifth is kept: 85×85. They are taken from the published files where these lie
 in the target folder, else generated, which takes about 20 minutes on one core and goes on where it was
-stopped. `data.json` says which it was.
+stopped. `data.json` says which it was; to replace generated data by published ones, empty the folder first.
 """
 
 from __future__ import annotations
@@ -160,12 +160,16 @@ def read_published(
     from scipy.io import loadmat
 
     note(f"reading {path.name}")
-    file = loadmat(path, variable_names=["coeff", "sol"])
+    try:
+        file = loadmat(path, variable_names=["coeff", "sol"])
+    except Exception as error:  # scipy raises whatever a broken or a newer file leads it to
+        raise ValueError(f"{path} cannot be read ({error}): fetch it again") from error
     if not {"coeff", "sol"} <= set(file):
         raise ValueError(f"{path} has no `coeff` and `sol`: it is not the published Darcy file")
     a, u = file["coeff"], file["sol"]
-    if a.shape != u.shape or a.shape[1:] != (421, 421) or len(a) < count:
-        raise ValueError(f"{path} holds {a.shape} and {u.shape}, not (at least {count}, 421, 421) twice")
+    nodes = SIZES["full"][0]
+    if a.shape != u.shape or a.shape[1:] != (nodes, nodes) or len(a) < count:
+        raise ValueError(f"{path} holds {a.shape} and {u.shape}, not (at least {count}, {nodes}, {nodes}) twice")
     if set(np.unique(a)) != {3.0, 12.0} or not np.isfinite(u).all():
         raise ValueError(f"{path} holds coefficients other than 3 and 12, or solutions that are not finite")
     off = float(np.linalg.norm(solve(a[0].astype(float)) - u[0]) / np.linalg.norm(u[0]))

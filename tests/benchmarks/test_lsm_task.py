@@ -1,7 +1,6 @@
 """LSM on Darcy: the data solve the equation, the metric is the metric, the model has the published parts."""
 
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -97,15 +96,20 @@ def test_generation_goes_on_where_it_was_stopped(prepare, tmp_path, monkeypatch)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data.json", "test.npz", "train.npz"]
 
 
-def test_the_published_files_are_read_and_checked(prepare, tmp_path):
+def test_the_published_files_are_read_and_checked(prepare, tmp_path, monkeypatch):
     from scipy.io import savemat
 
-    a, u = (array[None].repeat(2, 0) for array in prepare.sample([1, 2, 3], 421, 1))
+    monkeypatch.setitem(prepare.SIZES, "full", (61, 5, 2, 2))
+
+    a, u = (array[None].repeat(2, 0) for array in prepare.sample([1, 2, 3], 61, 1))
     path = tmp_path / "published.mat"
     savemat(path, {"coeff": a, "sol": u})
+    (tmp_path / "torn.mat").write_bytes(path.read_bytes()[:5000])
+    with pytest.raises(ValueError, match="cannot be read"):
+        prepare.read_published(tmp_path / "torn.mat", 2, 5, print)
     said: list[str] = []
     kept_a, kept_u = prepare.read_published(path, 2, 5, said.append)
-    assert kept_a.shape == kept_u.shape == (2, 85, 85) and (kept_a == a[:, ::5, ::5]).all()
+    assert kept_a.shape == kept_u.shape == (2, 13, 13) and (kept_a == a[:, ::5, ::5]).all()
     assert "differs by" in said[-1]
     with pytest.raises(ValueError, match="at least 9"):
         prepare.read_published(path, 9, 5, print)
