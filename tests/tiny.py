@@ -6,6 +6,7 @@ one difference to correct, so that every kind of step occurs. No model made them
 
 import json
 from pathlib import Path
+from typing import Any
 
 PAPER = """# Lines by descent
 We fit $y = w x$ to noisy points by gradient descent with learning rate 0.1 for 50 epochs, from $w = 0$.
@@ -17,6 +18,7 @@ The squared error on the test points is reported.
 DATA = '''"""Points of a line."""
 import json, os
 from pathlib import Path
+from typing import Any
 
 def load(split):
     points = json.loads((Path(os.environ["DATA_DIR"]) / "points.json").read_text())
@@ -92,9 +94,9 @@ def edit(text: str, lines: str = "1 0") -> str:
     return f"My choices are plain.\n\nEDIT {lines}\n~~~~python\n{text}~~~~\n"
 
 
-def reply(request: dict) -> str:
+def reply(request: Any) -> str:
     """The scripted reply to a request, found by what its last part asks."""
-    message = request["messages"][-1]["content"]
+    message = request.messages[-1]["content"]
     asked = message.rsplit("# What is asked", 1)[-1]
     if "summary" in asked and "Write the" in asked:
         stage = next(s for s in ("overall", "method", "experiment") if f"Write the {s} summary" in asked)

@@ -1,0 +1,75 @@
+"""Replies that are empty, cut off or ungrammatical, over a real client and a local endpoint."""
+
+from pathlib import Path
+
+import pytest
+from chat_server import Answer, chat_server
+
+from autoreproduce.agents import Agent
+from autoreproduce.budget import Budget
+from autoreproduce.commands import Submit
+from autoreproduce.config import Settings
+from autoreproduce.errors import BudgetError, ReplyError, TrialError
+from autoreproduce.models import open_model
+from autoreproduce.prompting import Prompts
+from autoreproduce.trial import Trial, TrialRecord
+
+
+def agent(tmp_path: Path, url: str, budget: Budget | None = None) -> Agent:
+    templates = tmp_path / "templates"
+    templates.mkdir(exist_ok=True)
+    (templates / "system.md").write_text("You are an agent.")
+    (templates / "ask.md").write_text("Do {{ what }}.")
+    settings = Settings(model="m", base_url=url, max_retries=0, max_output_tokens=100, price="1,0.1,2")
+    record = TrialRecord(task="t", profile="p", solver="s", model="m", settings={}, task_digest="", created="now")
+    trial = Trial.open(tmp_path / "trial", record)
+    trial.phase("phase")
+    return Agent("code", open_model(settings), "m", Prompts(templates), trial, budget or Budget(), settings)
+
+
+def test_a_cut_reply_is_gone_on_with(tmp_path: Path) -> None:
+    replies = [Answer("first half, ", finish="length"), "second half"]
+    with chat_server(replies) as server:
+        assert agent(tmp_path, server.base_url).ask("ask", what="it") == "first half, second half"
+        assert server.requests[1].messages[-2]["content"] == "first half, "
+
+
+def test_an_empty_reply_is_asked_again_and_then_given_up(tmp_path: Path) -> None:
+    with chat_server(["", "there"]) as server:
+        assert agent(tmp_path, server.base_url).ask("ask", what="it") == "there"
+    with chat_server(["", "", ""]) as server, pytest.raises(ReplyError, match="were empty"):
+        (tmp_path / "second").mkdir()
+        agent(tmp_path / "second", server.base_url).ask("ask", what="it")
+
+
+def test_an_ungrammatical_reply_goes_back_with_the_error(tmp_path: Path) -> None:
+    with chat_server(["I think it is fine.", "SUBMIT"]) as server:
+        parsed = agent(tmp_path, server.base_url).command("ask", {"SUBMIT"}, what="it")
+        assert parsed.command == Submit()
+        assert "could not be carried out" in server.requests[1].messages[-1]["content"]
+
+
+def test_a_call_that_could_pass_the_budget_is_not_made(tmp_path: Path) -> None:
+    with chat_server(["one", "two", "three", "four"]) as server:
+        spender = agent(tmp_path, server.base_url, Budget.parse("0.0005"))
+        with pytest.raises(BudgetError, match="larger --budget"):
+            for n in range(4):
+                spender.ask("ask", what=n)
+        assert 0 < len(server.requests) < 4
+        assert spender.budget.spent_dollars <= 0.0005
+
+
+def test_a_resumed_trial_counts_what_it_spent_and_refuses_another_prompt(tmp_path: Path) -> None:
+    with chat_server(["one", "two"]) as server:
+        first = agent(tmp_path, server.base_url)
+        first.ask("ask", what="it")
+        spent = first.budget.spent_dollars
+        first.trial.close()
+        second = agent(tmp_path, server.base_url)
+        assert second.ask("ask", what="it") == "one"
+        assert len(server.requests) == 1
+        assert second.budget.spent_dollars == spent > 0
+        second.trial.close()
+        third = agent(tmp_path, server.base_url)
+        with pytest.raises(TrialError, match="asked differently"):
+            third.ask("ask", what="something else")

@@ -1,0 +1,109 @@
+"""The command line: what it answers, and how bad input is told."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from autoreproduce.cli import COMMANDS, app
+from autoreproduce.cli_commands import app as commands
+from autoreproduce.config import Settings
+from autoreproduce.errors import AutoReproduceError, UsageError
+from autoreproduce.options import make_settings
+
+
+def run(*arguments: str) -> str:
+    """The error that the user sees."""
+    result = CliRunner().invoke(app, list(arguments))
+    assert isinstance(result.exception, AutoReproduceError), result.output
+    assert result.exception.exit_code == 2
+    return str(result.exception)
+
+
+def test_the_lazy_table_agrees_with_the_commands() -> None:
+    real = {name: command.help.split("\n")[0] for name, command in get_command(commands).commands.items()}
+    assert real == COMMANDS
+
+
+def test_help_answers_at_once_and_imports_no_command() -> None:
+    began = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "autoreproduce", "--help"], capture_output=True, text=True, timeout=30
+    )
+    assert "reproduce" in done.stdout
+    assert not {"pydantic", "langchain_core", "rich.console", "numpy"} & {
+        line.split("|")[-1].strip() for line in done.stderr.splitlines()
+    }
+    assert time.perf_counter() - began < 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "which experiment"),
+        (["--task", "Darcie"], "did you mean Darcy"),
+        (["--task", "Darcy", "--arxiv", "2310.06625"], "is of arXiv 2301.12664"),
+        (["--task", "Darcy", "--arxiv", "not an id"], "is no arXiv id"),
+        (["--task", "mine", "--metric", "mse"], "needs its paper"),
+        (["--task", "mine", "--metric", "mse:better", "--arxiv", "2310.06625"], "lower or higher"),
+        (["--task", "mine", "--metric", "mse", "--arxiv", "2310.06625"], "no model is configured"),
+        (["--task", "mine", "--metric", "mse", "--paper", "nowhere.pdf"], "does not exist"),
+        (["--task", "Darcy", "--profile", "huge"], "has no profile huge"),
+        (["--task", "Darcy", "--model", "tape:nowhere.jsonl"], "cannot be read"),
+        (["--task", "Darcy", "--model", "openai:gpt-5"], "OPENAI_API_KEY"),
+        (["--task", "Darcy", "--model", "acme:one"], "unknown"),
+        (["--task", "Darcy", "--k", "99"], "setting k"),
+        (["--task", "Darcy", "--base-url", "http://127.0.0.1:1/v1"], "--model NAME"),
+    ],
+)
+def test_bad_input_is_one_line_that_names_the_mend(arguments: list[str], said: str, in_folder: Path) -> None:
+    message = run("reproduce", *arguments)
+    assert said in message
+    assert "\n" not in message
+
+
+def test_a_key_without_a_model_is_asked_about(monkeypatch: pytest.MonkeyPatch, in_folder: Path) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
+    assert "no model is named" in run("reproduce", "--task", "Darcy")
+
+
+def test_an_error_is_one_line_on_stderr_without_a_traceback(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "autoreproduce", "--task", "Darcie"], cwd=tmp_path, capture_output=True, text=True, timeout=30
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("autoreproduce: no task answers to Darcie")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_flags_stand_above_environment_above_file(in_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("autoreproduce.toml").write_text('model = "file"\nk = 7\nmax_debug = 4\n')
+    monkeypatch.setenv("AUTOREPRODUCE_MODEL", "environment")
+    monkeypatch.setenv("AUTOREPRODUCE_K", "5")
+    settings = make_settings({"model": "flag", "memory_gb": 3.0})
+    assert (settings.model, settings.k, settings.max_debug) == ("flag", 5, 4)
+    assert settings.limits.memory_gb == 3.0
+    assert settings.limits.cpus == Settings().limits.cpus
+
+
+def test_an_unknown_key_in_the_file_is_named(in_folder: Path) -> None:
+    Path("autoreproduce.toml").write_text("modle = 'x'\n")
+    with pytest.raises(UsageError, match="modle"):
+        make_settings({})
+
+
+def test_no_secret_is_a_flag_or_kept() -> None:
+    settings = Settings(api_key="sk-secret", github_token="ghp-secret")
+    assert "secret" not in str(settings.kept())
+    assert "secret" not in repr(settings)
+    assert "--api-key" not in CliRunner().invoke(app, ["reproduce", "--help"]).output
+
+
+def test_the_graph_names_the_phases() -> None:
+    drawn = CliRunner().invoke(app, ["graph"]).output
+    assert "method_replication" in drawn
+    assert "paper_lineage" not in CliRunner().invoke(app, ["graph", "--no-lineage"]).output
