@@ -8,7 +8,6 @@ is wrong with them is a reason and not a crash.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 import shutil
@@ -212,13 +211,12 @@ def _text(path: Path, name: str | None) -> str | None:
 
 
 def _module(path: Path) -> ModuleType:
-    """A Python file of a task folder, imported by its path under a name that no other module has."""
+    """A Python file of a task folder, run under a name that no other module has; no bytecode is written there."""
+    source = _text(path.parent, path.name) or ""
     name = f"reproducebench_{path.parent.name}_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None or not path.exists():
-        raise UsageError(f"{path} is missing: the task needs it")
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = sys.modules[name] = ModuleType(name)
+    module.__file__ = str(path)
+    exec(compile(source, path, "exec"), module.__dict__)
     return module
 
 
