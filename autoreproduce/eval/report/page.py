@@ -93,23 +93,37 @@ def _training(found: Evidence, task: Task | None) -> dict[str, Any]:
 
 @cache
 def environment() -> Environment:
-    """The templates' environment: everything is escaped, an unknown name is an error."""
+    """The templates' environment: every page is escaped whole, and an unknown name is an error."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     env = Environment(
-        loader=PackageLoader("autoreproduce.eval.report", "templates"), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
-    )  # fmt: skip
+        loader=PackageLoader("autoreproduce.eval.report", "templates"),
+        autoescape=lambda name: name is None or ".html" in name,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
     env.filters.update(
         clean=lambda value: wording.clean(str(value)), number=wording.number, money=wording.money, count=wording.count,
-        short=wording.short_count, duration=wording.duration, phase=wording.phase_words, markdown=markdown,
-        fold=fold, plural=wording.plural, when=_when, metric=wording.metric_words, sentence=lambda text: text.rstrip('. ') + '.',
+        short=wording.short_count, duration=wording.duration, phase=wording.phase_words, markdown=markdown, cell=_cell,
+        fold=fold, plural=wording.plural, when=_when, metric=wording.metric_words, sentence=_sentence,
     )  # fmt: skip
     env.globals.update(
         commit_lines=_commit_lines, by_stage=_by_stage, succeeded=timeline.succeeded, usage_of=timeline.usage_of,
         how_it_ended=how_it_ended, whole=timeline.whole, geometry=chart,
     )  # fmt: skip
     return env
+
+
+def _cell(value: object) -> str:
+    """One line of Markdown that cannot leave its paragraph, list item or table cell, nor become HTML."""
+    line = " ".join(wording.clean(str(value)).split())
+    return line.replace("<", "&lt;").replace("|", "\\|").replace("`", "'")
+
+
+def _sentence(text: str) -> str:
+    return text.rstrip(". ") + "."
 
 
 def how_it_ended(step: Step) -> str:

@@ -14,8 +14,8 @@ from autoreproduce.eval.report import write_report
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
 FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--window-size=1280,900",
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--window-size=1280,900",
 )  # fmt: skip
 
 pytestmark = [
@@ -124,7 +124,8 @@ const behind = (e) => {
   for (; e; e = e.parentElement) { const c = rgb(getComputedStyle(e).backgroundColor); if (c[3] === 255) return c; }
   return [255, 255, 255, 255];
 };
-const hasText = (e) => e.offsetParent && !e.closest("svg") && [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
+const text = (node) => node.nodeType === 3 && node.data.trim();
+const hasText = (e) => e.offsetParent && !e.closest("svg") && [...e.childNodes].some(text);
 return [...document.querySelectorAll("body *")].filter(hasText).map((e) => {
   const [a, b] = [light(rgb(getComputedStyle(e).color)), light(behind(e))].sort((x, y) => y - x);
   return [(a + 0.05) / (b + 0.05), e.tagName + "." + e.className + " " + e.textContent.trim().slice(0, 30)];

@@ -12,7 +12,8 @@ from autoreproduce.trial import Outcome, Trial
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 SECTIONS = {
-    "result", "missing", "training", "timeline", "summaries", "lineage", "data", "versions", "executions", "environment", "again",
+    "result", "missing", "training", "timeline", "summaries", "lineage", "data", "versions",
+    "executions", "environment", "again",
 }  # fmt: skip
 
 
