@@ -1,0 +1,85 @@
+"""One command in a running container, as a source of output.
+
+The Engine's stream blocks, and stays open as long as anything that the command started holds it; so a thread reads
+it, and now and then the Engine is asked whether the command itself has ended.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from autoreproduce.sandboxes.output import STDERR, STDOUT
+from autoreproduce.sandboxes.watch import Chunk
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+ASK_EVERY = 0.5
+
+
+class ExecStream:
+    """See `watch.Source`."""
+
+    def __init__(
+        self, client: DockerClient, container: str, argv: list[str], variables: dict[str, str], folder: str
+    ) -> None:
+        self._api = client.api
+        self._id = self._api.exec_create(container, argv, environment=variables, workdir=folder)["Id"]
+        self._chunks: queue.Queue[list[Chunk] | None] = queue.Queue(maxsize=32)
+        self._closed = threading.Event()
+        self._ask = time.monotonic() + ASK_EVERY
+        threading.Thread(target=self._pump, name="docker-exec", daemon=True).start()
+
+    def read(self, wait: float) -> list[Chunk] | None:
+        """See `watch.Source`."""
+        try:
+            return self._chunks.get(timeout=wait)
+        except queue.Empty:
+            if time.monotonic() < self._ask:
+                return []
+            self._ask = time.monotonic() + ASK_EVERY
+            return [] if self._running() else None
+
+    def exit_code(self) -> int:
+        """The exit code of the command that ended; 137 where the container went away beneath it."""
+        from docker.errors import NotFound
+
+        with suppress(NotFound):
+            for _ in range(200):
+                found = self._api.exec_inspect(self._id)
+                if not found["Running"] and found["ExitCode"] is not None:
+                    return int(found["ExitCode"])
+                time.sleep(0.01)
+        return 137
+
+    def close(self) -> None:
+        """Drop what still comes. The thread reads on until the stream ends: the Engine would wait for its reader,
+        and not remove a container whose output nobody takes."""
+        self._closed.set()
+
+    def _running(self) -> bool:
+        from docker.errors import NotFound
+
+        try:
+            return bool(self._api.exec_inspect(self._id)["Running"])
+        except NotFound:
+            return False
+
+    def _pump(self) -> None:
+        from docker.errors import DockerException
+        from requests.exceptions import RequestException
+
+        with suppress(DockerException, RequestException, OSError, ValueError):  # the container was removed
+            for out, err in self._api.exec_start(self._id, stream=True, demux=True):
+                self._put([(stream, data) for stream, data in ((STDOUT, out), (STDERR, err)) if data])
+        self._put(None)
+
+    def _put(self, chunks: list[Chunk] | None) -> None:
+        while not self._closed.is_set():
+            with suppress(queue.Full):
+                self._chunks.put(chunks, timeout=0.2)
+                return

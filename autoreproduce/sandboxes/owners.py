@@ -1,0 +1,29 @@
+"""Who a container belongs to: a process of this machine, named so that another with its number is not taken for it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from autoreproduce.sandboxes.processes import started
+
+
+def owner() -> str:
+    """This process: the machine's boot, the space of process ids, the id, and when it began."""
+    return f"{_place()}/{os.getpid()}/{started(os.getpid())}"
+
+
+def stale(told: str) -> bool:
+    """True where the owner was a process of this machine and is gone. What cannot be known is not stale."""
+    place, _, rest = told.rpartition("/")[0].rpartition("/")
+    if place != _place() or not rest.isdigit():
+        return False
+    return str(started(int(rest))) != told.rpartition("/")[2]
+
+
+def _place() -> str:
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot}/{os.stat('/proc/self/ns/pid').st_ino}"  # noqa: PTH116 (a link to what is no path)
+    except OSError:
+        return "unknown/0"
