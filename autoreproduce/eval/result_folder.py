@@ -32,6 +32,7 @@ def write_result(trial_folder: Path, task: Task | None) -> Path:
     if not trial_folder.is_dir():
         raise UsageError(f"{trial_folder} is no folder: name a trial's folder, such as one below runs/")
     found = gather(trial_folder)
+    task = task or found.task()
     program = _program(trial_folder)
     contents = dict(program)
     contents["requirements.txt"] = _requirements(found, program)

@@ -19,7 +19,8 @@ __all__ = ["write_report"]
 def write_report(trial_folder: Path, task: Task | None) -> Path:
     """Write report.html into a trial's folder, finished or not, and return its path.
 
-    `task` gives the references to compare with; without it the page says that they are not at hand.
+    `task` gives the references to compare with; None takes the task that the trial's record keeps, and
+    where there is none the page says so.
     Raises UsageError where the folder does not exist, TrialError where the page cannot be written.
     """
     from autoreproduce.eval.report.evidence import gather
@@ -27,6 +28,7 @@ def write_report(trial_folder: Path, task: Task | None) -> Path:
 
     if not trial_folder.is_dir():
         raise UsageError(f"{trial_folder} is no folder: name a trial's folder, such as one below runs/")
+    found = gather(trial_folder)
     path = trial_folder / "report.html"
-    write_whole(path, render(gather(trial_folder), task))
+    write_whole(path, render(found, task or found.task()))
     return path

@@ -42,7 +42,7 @@ class Row:
 
 def rows(outcome: Outcome | None, task: Task | None) -> list[Row]:
     """Every number at hand: this trial's first, then our reference, the benchmark's, the paper's."""
-    found = _own(outcome) if outcome is not None else []
+    found = _own(outcome, _distance(outcome, task)) if outcome is not None else []
     if task is not None:
         where = "this profile" if task.profile == "full" else f"{task.profile} profile"
         found += _result("measured", f"Our reference, {where}", task.measured)
@@ -51,14 +51,14 @@ def rows(outcome: Outcome | None, task: Task | None) -> list[Row]:
     return _placed(found)
 
 
-def _own(outcome: Outcome) -> list[Row]:
+def _own(outcome: Outcome, distance: str) -> list[Row]:
     if outcome.metric is None or not math.isfinite(outcome.metric):
         return []
     if not outcome.recomputed:
         how = "written by the program itself into metrics.json; not recomputed"
-        return [Row("trial", "This trial", outcome.metric, None, how, _gap(outcome))]
+        return [Row("trial", "This trial", outcome.metric, None, how, distance)]
     how = "recomputed by the task's own metric code from the saved predictions"
-    found = [Row("trial", "This trial", outcome.metric, None, how, _gap(outcome))]
+    found = [Row("trial", "This trial", outcome.metric, None, how, distance)]
     if outcome.claimed is not None and math.isfinite(outcome.claimed):
         disputed = disagreement(outcome) is not None
         note = "disagrees with the recomputed number, which counts" if disputed else "agrees with the recomputed number"
@@ -66,12 +66,16 @@ def _own(outcome: Outcome) -> list[Row]:
     return found
 
 
-def _gap(outcome: Outcome) -> str:
-    if outcome.gap is None or not math.isfinite(outcome.gap):
+def _distance(outcome: Outcome, task: Task | None) -> str:
+    """How far the number is from the reference's value, as a share of that value."""
+    reference = task.reference if task is not None else None
+    if task is None or reference is None or outcome.metric is None or not reference.value:
         return ""
-    if outcome.gap == 0:
-        return "equal to the reference"
-    return f"{percent(abs(outcome.gap))} {'worse' if outcome.gap > 0 else 'better'} than the reference's value"
+    if outcome.metric == reference.value:
+        return "equal to the reference's value"
+    better = (outcome.metric < reference.value) == (task.metric.direction == "lower")
+    share = abs(outcome.metric - reference.value) / abs(reference.value)
+    return f"{percent(share)} {'better' if better else 'worse'} than the reference's value"
 
 
 def _result(kind: Kind, label: str, result: Result | None) -> list[Row]:

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 
 from autoreproduce.errors import AutoReproduceError
 from autoreproduce.metrics_file import MAX_BYTES
+from autoreproduce.task import Task
 from autoreproduce.trial import Outcome, Step, TrialRecord
 from autoreproduce.workspace import Workspace
 
@@ -58,11 +59,22 @@ class Evidence:
     metrics: dict[str, Any] = field(default_factory=dict)
     metrics_phase: str = ""
     paper: dict[str, Any] = field(default_factory=dict)
+    sandbox: dict[str, Any] = field(default_factory=dict)
     summaries: list[Summary] = field(default_factory=list)
     facts: str = ""
     lineage: list[dict[str, Any]] = field(default_factory=list)
     commits: list[Commit] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+
+    def task(self) -> Task | None:
+        """The task as the trial's record keeps it, None where it cannot be had from there."""
+        if self.record is None or not self.record.task_json:
+            return None
+        try:
+            return Task.model_validate(self.record.task_json)
+        except ValidationError:
+            self.problems.append("trial.json holds no task that can be read: nothing is compared.")
+            return None
 
     @property
     def last_phase(self) -> str:
@@ -80,6 +92,7 @@ def gather(folder: Path) -> Evidence:
     found.summaries = _summaries(folder / "summaries")
     found.facts = own_text(folder / "facts.md") or own_text(folder / "facts.json") or ""
     found.paper = _paper(folder / "paper")
+    found.sandbox = _object(folder / "sandbox.json")
     found.lineage = _lineage(found)
     found.commits = _commits(folder, found.problems)
     return found
@@ -182,6 +195,11 @@ def _paper(folder: Path) -> dict[str, Any]:
         if isinstance(value, dict) and "source" in value:
             return {key: str(value[key]) for key in ("title", "source", "note") if value.get(key)}
     return {}
+
+
+def _object(path: Path) -> dict[str, Any]:
+    value = _json(own_text(path))
+    return value if isinstance(value, dict) else {}
 
 
 def _json(text: str | None) -> Any:

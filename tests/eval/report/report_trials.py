@@ -126,8 +126,6 @@ def record(**changes):
         "hardware": {
             "cpus": 2,
             "memory_gb": 8,
-            "sandbox": "bubblewrap",
-            "promises": "No network, no file outside the workspace, at most 8 GB.",
         },
         "command": "python -m autoreproduce --arxiv 2301.12664 --task Darcy",
     }
@@ -173,6 +171,8 @@ def lengthen(folder, seconds):
 
 
 def read_and_review(trial):
+    promises = "No network, no file outside the workspace, at most 8 GB."
+    trial.write("sandbox.json", json.dumps({"name": "bubblewrap", "promises": promises}))
     trial.phase("paper")
     trial.step("fetch", "network", "arxiv", "2301.12664", lambda: {"source": "latex"})
     trial.write(

@@ -218,6 +218,14 @@ def test_a_link_in_the_workspace_leads_nowhere(good_trial, tmp_path):
     assert "sk-secret" not in write_report(good_trial, darcy()).read_text()
 
 
+def test_without_a_task_the_recorded_one_is_taken(tmp_path):
+    kept = darcy().model_dump(mode="json", exclude={"digest"})
+    folder = whole_trial(tmp_path / "t", trial_record=record(task_json=kept))
+    assert "within the reference band 0.030–0.036 (small profile)." in page_of(folder, None).words
+    folder = whole_trial(tmp_path / "u", trial_record=record(task_json={"id": 3}))
+    assert "holds no task that can be read" in page_of(folder, None).words
+
+
 def test_no_folder_is_an_error(tmp_path):
     with pytest.raises(UsageError, match="is no folder"):
         write_report(tmp_path / "none", None)
