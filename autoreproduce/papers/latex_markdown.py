@@ -100,7 +100,7 @@ class Converter:
     """Renders a tree of nodes. Anything it gathers is in `found`."""
 
     def __init__(self, macros: dict[str, Macro]) -> None:
-        from pylatexenc.latex2text import LatexNodes2Text  # type: ignore[import-untyped]
+        from pylatexenc.latex2text import LatexNodes2Text
         from pylatexenc.latexwalker import get_default_latex_context_db  # type: ignore[import-untyped]
         from pylatexenc.macrospec import EnvironmentSpec, MacroSpec  # type: ignore[import-untyped]
 
@@ -108,6 +108,7 @@ class Converter:
         self.macros = {name: macro for name, macro in macros.items() if name not in takes}
         self.found = Converted()
         self.depth = 0
+        self.appendix = ""  # the next letter, once \\appendix was met
         self.fallback = LatexNodes2Text(math_mode="verbatim")
         self.of_macro = self._of_macro()
         specs = [MacroSpec(name, argspec) for name, argspec in takes.items()]
@@ -128,6 +129,7 @@ class Converter:
             **dict.fromkeys(CITES, self.citation),
             **dict.fromkeys(CAPTIONS, lambda _, arguments: f"\n\n*Caption: {_line(self.last(arguments))}*\n\n"),
             **dict.fromkeys(NOTES, lambda _, arguments: f" (footnote: {_line(self.last(arguments))})"),
+            "appendix": lambda *_: self.begin_appendix(),
             "includegraphics": self.graphic,
             "href": lambda _, arguments: f"[{_line(self.last(arguments))}]({_verbatim(arguments[0])})",
             "url": lambda _, arguments: _verbatim(arguments[-1]),
@@ -135,7 +137,7 @@ class Converter:
 
     def convert(self, latex: str) -> str:
         """Parse and render."""
-        from pylatexenc.latexwalker import LatexWalker  # type: ignore[import-untyped]
+        from pylatexenc.latexwalker import LatexWalker
 
         nodes, _, _ = LatexWalker(latex, latex_context=self.context, tolerant_parsing=True).get_latex_nodes()
         return self.render(nodes)
@@ -187,7 +189,15 @@ class Converter:
 
     def heading(self, name: str, arguments: list[Any]) -> str:
         """A section's head."""
-        return f"\n\n{'#' * HEADINGS[name]} {_line(self.last(arguments))}\n\n"
+        number = ""
+        if self.appendix and HEADINGS[name] == 2:  # so that an appendix is known for one
+            number, self.appendix = f"Appendix {self.appendix}. ", chr(ord(self.appendix) + 1)
+        return f"\n\n{'#' * HEADINGS[name]} {number}{_line(self.last(arguments))}\n\n"
+
+    def begin_appendix(self) -> str:
+        """From here on sections have letters."""
+        self.appendix = self.appendix or "A"
+        return ""
 
     def wrapped(self, name: str, arguments: list[Any]) -> str:
         """Emphasis, which Markdown wants without blanks inside."""
@@ -242,6 +252,8 @@ class Converter:
 
     def block(self, name: str, node: Any) -> str:
         """Floats, the abstract, theorems; of what is left, the content."""
+        if name in ("appendix", "appendices"):
+            self.begin_appendix()
         before = len(self.found.graphics)
         content = self.render(node.nodelist)
         if name == "abstract":

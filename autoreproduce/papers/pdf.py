@@ -214,7 +214,8 @@ def _heading(line: Line, body: float) -> str:
 def _breaks(before: Line, line: Line, margins: dict[tuple[int, int], float] | None) -> bool:
     """Whether `line` begins a paragraph after `before`; with `margins`, an entry of a reference list."""
     if margins is not None:
-        return line.left < margins.get((line.page, _column(line)), 0.0) + 2.0
+        labelled = re.match(r"\[\d{1,3}\]\s", line.text)  # labels of one digit stand further in
+        return bool(labelled) or line.left < margins.get((line.page, _column(line)), 0.0) + 2.0
     if line.page != before.page or line.bottom > before.top:  # a new page or column: only what follows tells
         return before.text.rstrip().endswith((".", ":", "?", "!")) and line.text[:1].isupper()
     gap = before.bottom - line.top

@@ -13,7 +13,7 @@ _BROKEN = re.compile(r"(\w+)(?:\ufffe\s*|-\n(?=[a-z]))(\w+)")
 def plain(text: str) -> str:
     """One line with ligatures taken apart, accents put on their letters, and no control characters."""
     text = re.sub(r"[\ufb00-\ufb06]", lambda found: unicodedata.normalize("NFKC", found[0]), text)
-    text = _ACCENT.sub(_accented, text)
+    text = accented(text)
     text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return re.sub(
         r"[\x00-\x08\x0b-\x1f\x7f\u00ad\ufffd\uffff]|\s+", lambda found: " " if found[0].isspace() else "", text
@@ -38,6 +38,11 @@ def gather_bits(text: str) -> str:
     return re.sub(r"(?m)^(\S{1,3})\n+(?=\S{1,3}$)", r"\1 ", text)
 
 
-def _accented(found: re.Match[str]) -> str:
+def accented(text: str) -> str:
+    """Accents put on their letters: R¨osinger is how many PDFs spell Rösinger."""
+    return _ACCENT.sub(_composed, text)
+
+
+def _composed(found: re.Match[str]) -> str:
     letter = "i" if found[2] == "ı" else found[2]
     return unicodedata.normalize("NFC", letter + _COMBINING[found[1]])

@@ -45,11 +45,16 @@ def opened(path: Path) -> Iterator[Any]:
             document.close()
 
 
-def save_page(page: Any, target: Path, region: tuple[float, float, float, float] | None = None) -> None:
-    """Draw a page, or its `region` (left, bottom, right, top in points from its lower left), as a PNG."""
+def save_page(
+    page: Any, target: Path, region: tuple[float, float, float, float] | None = None, scale: float = 3.0
+) -> None:
+    """Draw a page, or its `region` (left, bottom, right, top in points from its lower left), as a PNG.
+
+    `scale` is pixels a point; less where the longest side would be over LONGEST_SIDE.
+    """
     width, height = page.get_size()
     left, bottom, right, top = region or (0.0, 0.0, width, height)
-    scale = min(3.0, LONGEST_SIDE / max(right - left, top - bottom, 1.0))
+    scale = min(scale, LONGEST_SIDE / max(right - left, top - bottom, 1.0))
     crop = (max(0.0, left), max(0.0, bottom), max(0.0, width - right), max(0.0, height - top))
     bitmap = page.render(scale=scale, crop=crop, rev_byteorder=True, may_draw_forms=False)
     try:
@@ -108,7 +113,7 @@ def _save_jpeg(picture: Path, target: Path) -> None:
             image.set_matrix(pypdfium2.PdfMatrix().scale(width, height))
             page.insert_obj(image)
             page.gen_content()
-            save_page(page, target)
+            save_page(page, target, scale=1.0)
         except pypdfium2.PdfiumError as error:
             raise PaperError(f"{picture} is damaged: leave it out") from error
         finally:

@@ -11,16 +11,18 @@ import re
 
 from autoreproduce.papers.arxiv_client import mentioned_id
 from autoreproduce.papers.model import Reference
+from autoreproduce.papers.pdf_text import accented
 from autoreproduce.papers.sections import reference_section
 
 _YEAR = r"(?:1[89]|20)\d{2}[a-z]?"
 _UPPER = "A-ZÀ-ÖØ-ÞĀŁŚŠŽČĆĐÇÖÜİ"
 _PARTICLE = r"(?:(?:van|von|de|der|den|del|della|la|le|di|du|da|dos|el|al|ter|ten|zu|st\.)\s+)*"
 _SURNAME = rf"{_PARTICLE}[{_UPPER}a-z][\w'’`´-]*(?:\s+(?:[{_UPPER}][\w'’`´-]+|{_PARTICLE.rstrip('*')}))*"
-_INITIALS = rf"(?:[{_UPPER}][a-z]?\.\s?-?\s?)+(?:[a-z]\.,?)?"
+_INITIALS = rf"(?:(?:[{_UPPER}]|[CSTPZ]h|Yu)\.\s?-?\s?)+(?:[a-z]\.,?)?"
 _TAIL = r"(?:,?\s+(?:Jr|Sr|II|III|IV)\b\.?)?"
 _LAST_FIRST = re.compile(rf"{_SURNAME}{_TAIL},\s*{_INITIALS}{_TAIL}")
 _FIRST_LAST = re.compile(rf"{_INITIALS}\s?{_SURNAME}{_TAIL}")
+_NO_DOTS = re.compile(rf"{_SURNAME}\s[{_UPPER}]{{1,3}}(?=[,.;:]|\s+(?:\(|and\b|et\s+al))")
 _JOIN = re.compile(r"\s*(?:[,;]\s*(?:and\b|&)?|and\b|&)\s*(?:others\b|et\s+al\b\.?)?\s*", re.I)
 _ET_AL = re.compile(r"[,;]?\s*(?:and\s+)?(?:et\s*al\b\.?|others\b\.?|\(?eds?\.?\)?)[,.:]?\s*", re.I)
 _LABEL = re.compile(r"\s*(?:[-*]\s+)?(?:\[([^\]]{1,60})\]|\(?(\d{1,3})[.)](?=\s))\s*")
@@ -44,7 +46,7 @@ def parse_references(text: str) -> list[Reference]:
 
 def reference(entry: str, title: str = "", key: str = "") -> Reference:
     """One entry. Where the source marks title and key (BibTeX does), they are taken as they are."""
-    text = " ".join(re.sub(r"!?\[([^\]]*)\]\(([^)]*)\)", r"\1 \2", entry).split())
+    text = accented(" ".join(re.sub(r"!?\[([^\]]*)\]\(([^)]*)\)", r"\1 \2", entry).split()))
     label = _LABEL.match(text)
     bare = text[label.end() :] if label else text
     key = key or (label and (label[1] or label[2])) or _author_year(bare)
@@ -90,17 +92,18 @@ def title_of(entry: str) -> str:
     rest = _after_authors(text)
     year = _AFTER_YEAR.search(text[: len(text) * 3 // 4])
     # the year that follows the authors, not one in a title («the 2019 challenge») or after it
-    if year and (rest is None or year.start() <= len(text) - len(rest) + 2):
+    authors_end = _sentence_end(text) if rest is None else len(text) - len(rest)
+    if year and year.start() <= authors_end + 2:
         rest = text[year.end() :]
     if rest is None:
         rest = text[_sentence_end(text) :]
-    rest = re.sub(rf"^\W*(?:\(?{_YEAR}\)?[.,:]\s*)?", "", rest)
+    rest = re.sub(rf"^\W*(?:{_YEAR}(?:\)[.,:]?|[.,:])\s*)?", "", rest)
     return _clean(rest[: _sentence_end(rest)])
 
 
 def _after_authors(text: str) -> str | None:
     """What follows the authors' names; None where they are not written with initials."""
-    for name in (_LAST_FIRST, _FIRST_LAST):
+    for name in (_LAST_FIRST, _FIRST_LAST, _NO_DOTS):
         position = end = 0
         while found := name.match(text, position):
             end = found.end()
@@ -111,7 +114,8 @@ def _after_authors(text: str) -> str | None:
         if end:
             others = _ET_AL.match(text, end)
             return text[others.end() if others else end :].lstrip(" ,.:;")
-    return None
+    others = re.search(r"\bet\s+al\b[.,:]*\s*", text[: len(text) * 3 // 4])
+    return text[others.end() :] if others else None
 
 
 def _sentence_end(text: str) -> int:
@@ -135,9 +139,13 @@ def _clean(title: str) -> str:
 
 def _author_year(text: str) -> str:
     """«Surname, year», as author-year citations have it."""
-    bare = re.sub(r"arXiv:\S+|abs/\S+|https?:\S+", "", text)
-    years = re.findall(rf"\b{_YEAR}\b", bare)
-    last_first = _LAST_FIRST.match(text)
-    head = text.split(",", maxsplit=1)[0] if last_first else re.split(r",|\.\s(?=\w{2})|\band\b", text)[0]
-    surname = head.strip() if last_first else (head.split() or [""])[-1]
+    years = re.findall(rf"\b{_YEAR}\b", re.sub(r"(?:arXiv[: ]|abs/|https?:)\s*\S+", "", text, flags=re.I))
+    if found := _LAST_FIRST.match(text):
+        surname = found[0].split(",")[0]
+    elif found := _NO_DOTS.match(text):
+        surname = found[0].rsplit(" ", 1)[0]
+    else:
+        found = _FIRST_LAST.match(text)
+        first = found[0] if found else re.split(r",|\.\s(?=\w{2})|\band\b|\bet al", text)[0]
+        surname = (first.split() or [""])[-1]
     return f"{surname}, {years[-1]}" if years else surname

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 _HEADING = re.compile(r"^(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
-_NUMBER = re.compile(r"(?:appendix\s+)?([A-Z]|\d{1,2})((?:\.\d{1,2})*)[.:]?\s+", re.I)
+_NUMBER = re.compile(r"((?i:appendix)\s+[A-Z]|[A-Z](?=[.:]|\s+[A-Z]{3})|\d{1,2})((?:\.\d{1,2})*)[.:]?\s+")
 _LIST = r"(references|bibliography|references and notes|works cited|literature cited|literature)"
 _LIST_NAME = re.compile(rf"(?:\d{{1,2}}\.?|[A-Z]\.)?\s*{_LIST}\s*[:.]?", re.I)
 _BARE_LIST = re.compile(rf"[*_ ]*(?:\d{{1,2}}\.?\s+)?{_LIST}[*_: ]*", re.I)

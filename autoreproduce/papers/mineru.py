@@ -1,0 +1,170 @@
+"""PDF to Markdown by MinerU 4, which is not part of this package's environment unless the extra is installed.
+
+Either as a process of its own (`mineru-kit parse`, found beside this Python or on PATH, so that it may live in
+a separate environment), or by its HTTP server (`mineru-kit api-server`), whose address is the setting
+`mineru_url`. The tier `flash` needs no weights; the others fetch theirs at first use.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from autoreproduce.config import Settings
+from autoreproduce.errors import PaperError, UsageError
+from autoreproduce.papers.model import SMALLEST_FIGURE, Figure, png_size
+from autoreproduce.papers.pdfium import as_png
+
+LONGEST = 3600.0  # seconds: a hundred pages at the slower tiers, without a GPU
+_DATA = r"data:image/[\w.+-]+;base64,([A-Za-z0-9+/=\s]+)"
+_PICTURE = re.compile(rf"!\[[^\]]*\]\(\s*{_DATA}\)|<img\b[^>]*?src=[\"']{_DATA}[\"'][^>]*>")
+_CAPTION = re.compile(r"(?:\*{0,2})((?:Figure|Fig\.?)\s*[A-Z]?\.?\d+.*)", re.I)
+
+
+def read_by_mineru(settings: Settings, pdf: Path, folder: Path) -> tuple[str, list[Figure]]:
+    """The Markdown of `pdf` and its figures, PNG below `folder`/figures.
+
+    Raises UsageError where MinerU is not installed or the server does not answer, PaperError where it cannot
+    read the PDF.
+    """
+    if settings.mineru_url:
+        markdown = _by_server(settings.mineru_url.rstrip("/"), settings.mineru_tier, pdf)
+    else:
+        markdown = _by_process(settings.mineru_tier, pdf, folder)
+    if len(markdown.strip()) < 20:
+        raise PaperError(f"MinerU found no text in {pdf}: try a higher --mineru-tier, or --no-mineru")
+    return take_pictures(markdown, folder / "figures")
+
+
+def executable() -> str:
+    """The path of mineru-kit. Raises UsageError where there is none."""
+    beside = str(Path(sys.executable).parent)
+    found = shutil.which("mineru-kit", path=os.pathsep.join([beside, os.environ.get("PATH", "")]))
+    if not found:
+        raise UsageError(
+            "MinerU is not installed (no mineru-kit beside this Python or on PATH): "
+            'pip install "autoreproduce[mineru]", or read the PDF directly with --no-mineru'
+        )
+    return found
+
+
+def _by_process(tier: str, pdf: Path, folder: Path) -> str:
+    folder.mkdir(parents=True, exist_ok=True)
+    output = folder / "mineru.part.md"
+    command = [executable(), "parse", str(pdf), "-o", str(output), "--tier", tier]
+    with (folder / "mineru.log").open("w") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            code = process.wait(LONGEST)
+        except subprocess.TimeoutExpired:
+            raise PaperError(f"MinerU did not finish {pdf} in {LONGEST:.0f} s: try --mineru-tier flash") from None
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # it starts workers, which outlive an interrupted parent
+            process.wait()
+    if code != 0 or not output.is_file():
+        lines = (folder / "mineru.log").read_text(errors="replace").strip().splitlines() or ["no message"]
+        raise PaperError(f"MinerU could not read {pdf} ({lines[-1].strip()[:200]}): try --no-mineru")
+    text = output.read_text(encoding="utf-8", errors="replace")
+    output.unlink()
+    return text
+
+
+def _by_server(url: str, tier: str, pdf: Path) -> str:
+    """One task on the server: sent, asked after each second, fetched."""
+    import httpx
+
+    try:
+        with httpx.Client(base_url=url, timeout=120.0) as client:
+            task = _answer(
+                client.post(
+                    "/v1/tasks",
+                    params={"tier": tier, "filename": pdf.name, "output_formats": "markdown"},
+                    headers={"Content-Type": "application/octet-stream"},
+                    content=pdf.read_bytes(),
+                )
+            )
+            deadline = time.monotonic() + LONGEST
+            while task["status"] not in ("completed", "partial", "failed", "canceled"):
+                if time.monotonic() > deadline:
+                    raise PaperError(f"MinerU's server did not finish in {LONGEST:.0f} s: try --mineru-tier flash")
+                time.sleep(1.0)
+                task = _answer(client.get(f"/v1/tasks/{task['task_id']}"))
+            if task["status"] != "completed":
+                raise PaperError(f"MinerU's server could not read {pdf} ({_reason(task)}): try --no-mineru")
+            result = _answer(client.get(f"/v1/tasks/{task['task_id']}/result"))
+            return str(result["files"][0]["content"]["markdown"])
+    except httpx.TransportError as error:
+        raise UsageError(
+            f"MinerU's server at {url} does not answer ({type(error).__name__}): start it with "
+            "`mineru-kit api-server`, or leave out --mineru-url"
+        ) from error
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise PaperError(f"{url} does not answer as MinerU 4 does ({error!r}): check --mineru-url") from error
+
+
+def _answer(response: Any) -> dict[str, Any]:
+    """The JSON of a response. An error becomes a PaperError with the server's own words."""
+    if not response.is_success:
+        try:
+            message = str(response.json()["error"]["message"])
+        except (KeyError, TypeError, ValueError):
+            message = f"HTTP {response.status_code}"
+        raise PaperError(f"MinerU's server refused the PDF ({message}): check --mineru-tier, or try --no-mineru")
+    answer: dict[str, Any] = response.json()
+    return answer
+
+
+def _reason(task: dict[str, Any]) -> str:
+    errors = [str((file.get("error") or {}).get("message", "")) for file in task.get("files", [])]
+    return next((error for error in errors if error), task["status"])
+
+
+def take_pictures(markdown: str, folder: Path) -> tuple[str, list[Figure]]:
+    """Move the pictures that stand in the Markdown as base64 to PNG files; those large enough are figures.
+
+    A figure's caption is the first line after it that begins with «Figure».
+    """
+    figures: list[Figure] = []
+    count = 0
+
+    def moved(found: re.Match[str]) -> str:
+        nonlocal count
+        count += 1
+        path = folder / f"figure-{count}.png"
+        if not _save(found[1] or found[2], path):
+            return ""
+        if min(png_size(path)) >= SMALLEST_FIGURE:
+            figures.append(Figure(path=path, caption=_caption_after(markdown, found.end())))
+        return f"![](figures/{path.name})"
+
+    return _PICTURE.sub(moved, markdown), figures
+
+
+def _save(data: str, path: Path) -> bool:
+    raw = path.with_suffix(".raw")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        raw.write_bytes(base64.b64decode("".join(data.split()), validate=True))
+        return as_png(raw, path)
+    except binascii.Error:
+        return False
+    finally:
+        raw.unlink(missing_ok=True)
+
+
+def _caption_after(markdown: str, position: int) -> str:
+    """The caption in the next lines; the text that MinerU read inside the picture is skipped."""
+    following = re.sub(r"<details>.*?</details>", "", markdown[position : position + 4000], flags=re.S)
+    lines = [line.strip() for line in following.splitlines() if line.strip()][:3]
+    return next((found[1] for line in lines if (found := _CAPTION.match(line))), "")
