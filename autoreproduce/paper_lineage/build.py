@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from autoreproduce.errors import TrialError
+from autoreproduce.errors import ReplyError, TrialError
 from autoreproduce.paper_lineage import cache, clone
 from autoreproduce.paper_lineage.choose import Choice, choose
 from autoreproduce.paper_lineage.entry import LineageEntry
@@ -72,7 +72,7 @@ class Builder:
         """The cached summary, and the code at the recorded commit where the network allows."""
         entry = LineageEntry(
             title=hit.title, arxiv_id=hit.arxiv_id, year=hit.year, why_chosen=choice.why,
-            status="summary_only", summary=hit.summary, repository=hit.repository, commit=hit.commit,
+            status="summary_only", summary=hit.summary.strip(), repository=hit.repository, commit=hit.commit,
             licence=hit.licence, learnt=f"{hit.learnt} ({hit.date})", from_cache=True,
         )  # fmt: skip
         if not hit.repository or not hit.commit:
@@ -102,7 +102,11 @@ class Builder:
         if "error" in read:
             entry.reason = read["error"]
             return entry
-        entry.summary, url, entry.reason = summarise(found.title, read, self.research)
+        try:
+            entry.summary, url, entry.reason = summarise(found.title, read, self.research)
+        except ReplyError as error:
+            entry.reason = f"it could not be summarised: {error}"
+            return entry
         entry.status = "summary_only"
         if url:
             self._repository(entry, url)
@@ -139,7 +143,7 @@ class Builder:
             return
         if not paths:
             tree = info.tree if info else {p: size or 0 for p, size in cloned["files"].items()}
-            paths, entry.reason = pick(self.task, entry.title, entry.summary, name, tree, self.code)
+            paths, entry.reason = self._pick(entry, name, tree)
         if not paths:
             return
         entry.files, entry.code, remarks = fetch_files(name, commit, paths, self.trial, self.settings)
@@ -149,6 +153,12 @@ class Builder:
         else:
             entry.reason = f"none of the chosen files could be read: {'; '.join(remarks)}"
             entry.code, entry.files = {}, []
+
+    def _pick(self, entry: LineageEntry, name: str, tree: dict[str, int]) -> tuple[list[str], str]:
+        try:
+            return pick(self.task, entry.title, entry.summary, name, tree, self.code)
+        except ReplyError as error:
+            return [], f"the code agent chose no file: {error}"
 
     def _store(self, entry: LineageEntry) -> None:
         try:

@@ -142,15 +142,16 @@ def _line(reference: Reference) -> str:
     text = " ".join(reference.text.split())
     if not reference.title:
         return text[:REFERENCE_CHARACTERS]
-    authors, year = text[:60], re.findall(r"\b(?:19|20)\d\d\b", text)[-1:]
-    return f"{reference.title} | {', '.join([authors, *year]) if text else ''}"[:REFERENCE_CHARACTERS]
+    years = re.findall(r"\b(?:19|20)\d\d\b", text)[-1:]
+    known = [f"[{reference.key}]" if reference.key else "", text[:60], *years]
+    return f"{reference.title} | {' '.join(filter(None, known))}"[:REFERENCE_CHARACTERS]
 
 
 def passages(body: str) -> str:
     """The paragraphs in which the paper says what it compares with, for these name the baselines."""
     told = re.compile(r"baseline|compare[ds]? (?:with|to|against)|compared (?:with|to)|competitor", re.IGNORECASE)
     found = [p.strip() for p in re.split(r"\n\s*\n|\n(?=[A-Z#])", body) if told.search(p)]
-    found.sort(key=lambda p: -len(re.findall(r"\b(?:19|20)\d\d\b|\\cite|\[\d+", p)))
+    found.sort(key=lambda p: -len(re.findall(r"\b(?:19|20)\d\d\b|\\cite|\[\w", p)))
     kept: list[str] = []
     room = PASSAGES_CHARACTERS
     for paragraph in found:

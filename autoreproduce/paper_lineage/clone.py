@@ -86,7 +86,7 @@ def read(folder: Path, commit: str, path: str) -> Text:
     if b"\0" in data[:8_000]:
         raise LineageError(f"{path} is no text")
     text = data.decode("utf-8", "replace").replace("\r\n", "\n")
-    return Text(text=text, lines=text.count("\n") + 1, bytes=len(data), lfs=data.startswith(LFS))
+    return Text(text=text, lines=len(text.splitlines()), bytes=len(data), lfs=data.startswith(LFS))
 
 
 def git(folder: Path, arguments: Iterable[str], seconds: float, *, check: bool = True) -> bytes:

@@ -73,11 +73,12 @@ def slug(title: str, arxiv_id: str | None = None) -> str:
 
 
 def shorten(text: str, characters: int) -> str:
-    """The text, or its beginning up to a line break and a notice of how much is missing."""
+    """The text, or its beginning up to a line's or a sentence's end and a notice of how much is missing."""
     if len(text) <= characters:
         return text
     head = text[: max(characters, 0)]
-    head = head[: head.rfind("\n") + 1] or head
+    ends = (head.rfind("\n") + 1, head.rfind(". ") + 1, head.rfind(" ") + 1)
+    head = head[: next((end for end in ends if end > 0.85 * len(head)), len(head))]
     return head.rstrip() + "\n" + CUT.format(left=len(text) - len(head))
 
 

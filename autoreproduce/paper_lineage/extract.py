@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from autoreproduce.paper_lineage.entry import shorten
 
@@ -16,17 +17,18 @@ CHARACTERS = 17_000  # about 5,000 tokens of a paper's text with formulas
 SHARES = {"abstract": 0.12, "setup": 0.40, "method": 0.48}
 
 _HEADING = re.compile(
-    r"^(?:#{1,6}\s+(?P<md>.+)"
-    r"|\\(?:sub)*section\*?\{(?P<tex>[^}\n]+)\}.*"
-    r"|(?P<num>(?:\d+|[A-Z])(?:\.\d+)*\.?\s+[A-Z][^.\n]{2,70})"
-    r"|(?P<caps>(?:Abstract|ABSTRACT|References|REFERENCES|Acknowledge?ments?)))\s*$",
+    r"^(?:#{1,6}[ \t]+(?P<md>.+?)\s*$"
+    r"|\\(?:sub)*section\*?\{(?P<tex>[^}\n]+)\}"
+    r"|(?P<num>(?:\d+|[A-Z])(?:\.\d+)*\.?[ \t]+[A-Z][^.\n]{2,70})$"
+    r"|(?P<named>Abstract|ABSTRACT|References|REFERENCES|Acknowledge?ments?)[ \t]*$)",
     re.MULTILINE,
 )
 _KINDS = {
-    "dropped": r"reference|bibliograph|acknowledg|related work|background|literature|broader impact"
-    r"|limitation|conclusion|discussion|proof|theor|lemma|convergence|approximation error|checklist|notation",
-    "setup": r"experiment|implementation|training|hyper-?parameter|set-?up|setting|data ?set|numerical"
-    r"|results?|evaluation|benchmark|darcy|navier|burgers|details|optimi[sz]|metric|appendix",
+    "dropped": r"reference|bibliograph|acknowledg|related work|background|literature|broader impact|limitation"
+    r"|conclusion|discussion|proof|theor|lemma|convergence|approximation error|checklist|notation|preliminar"
+    r"|ablation|showcase|visuali[sz]|sensitivity|efficiency",
+    "setup": r"experiment|implementation|training|hyper-?parameter|set-?up|setting|data ?set|numerical|results?"
+    r"|evaluation|benchmark|darcy|navier|burgers|details|optimi[sz]|metric|appendix",
     "abstract": r"abstract|summary",
     "introduction": r"introduction|motivation|contribution",
 }
@@ -43,23 +45,35 @@ class Section:
 
 
 def sections(text: str) -> list[Section]:
-    """The sections in their order; what stands before the first heading has heading ""."""
+    """The sections in their order; what stands before the first heading has heading "".
+
+    A section whose heading says nothing is of its parent's kind; one without a parent is method, the one part
+    of a paper that has no customary heading.
+    """
     marks = list(_HEADING.finditer(text))
-    found = [("", text[: marks[0].start()] if marks else text)]
-    for mark, following in zip(marks, [*marks[1:], None], strict=True):
-        heading = next(group for group in mark.groups() if group)
-        found.append((heading.strip(), text[mark.end() : following.start() if following else len(text)].strip()))
-    return [Section(heading, body, _kind(heading)) for heading, body in found if body.strip()]
+    found = [Section("", text[: marks[0].start()] if marks else text, "abstract")]
+    above: list[tuple[int, str]] = []  # level and kind of the headings around the present one
+    for mark, following in zip_longest(marks, marks[1:]):
+        heading = next(group for group in mark.groups() if group).strip()
+        level = _level(mark.group(0), heading)
+        above = [(own, kind) for own, kind in above if own < level]
+        kind = _kind(heading) or (above[-1][1] if above else "method")
+        above.append((level, kind))
+        body = text[mark.end() : following.start() if following else len(text)].strip()
+        found.append(Section(heading, body, kind))
+    return [section for section in found if section.text.strip()]
 
 
-def _kind(heading: str) -> str:
-    """abstract, introduction, setup, dropped, or method: the method is what has no customary heading."""
-    if not heading:
-        return "abstract"
-    for kind, pattern in _KINDS.items():
-        if re.search(pattern, heading, re.IGNORECASE):
-            return kind
-    return "method"
+def _level(line: str, heading: str) -> int:
+    """How deep a heading is: by its number where it has one (2.1 is 2), else by its mark-up."""
+    if number := re.match(r"(?:\d+|[A-Z])((?:\.\d+)*)[.\s]", heading):
+        return 1 + number.group(1).count(".")
+    return line.count("sub") + 1 if line.startswith("\\") else max(1, len(line) - len(line.lstrip("#")))
+
+
+def _kind(heading: str) -> str | None:
+    """dropped, setup, abstract or introduction; None where the heading does not say."""
+    return next((kind for kind, pattern in _KINDS.items() if re.search(pattern, heading, re.IGNORECASE)), None)
 
 
 def extract(text: str, characters: int = CHARACTERS) -> str:
