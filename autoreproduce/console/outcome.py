@@ -13,6 +13,7 @@ from autoreproduce.eval.report.verdict import Verdict, metric_name, verdict
 from autoreproduce.eval.report.wording import clean, duration, money, plural, short_count
 
 if TYPE_CHECKING:
+    from autoreproduce.eval.report.evidence import Evidence
     from autoreproduce.task import Task
     from autoreproduce.trial import Outcome
 
@@ -25,37 +26,36 @@ def say_outcome(
     stream: TextIO,
     kind: Literal["auto", "live", "plain", "json"] = "auto",
     task: Task | None = None,
+    earlier: bool = False,
 ) -> None:
     """Write the closing lines, or one JSON object; a stream that is gone is no error.
 
-    `task` brings the references; without it only the trial's own number is told. `outcome` is None for a
-    trial that did not come to one.
+    `task` brings the references, else the one that the trial's record keeps. `outcome` is None for a trial
+    that did not come to one. `earlier` says that the trial had ended before and nothing was done now.
     """
     from autoreproduce.eval.report.evidence import gather
 
     found = gather(trial_folder)
+    task = task or found.task()
     judged = verdict(outcome, task, found.last_phase)
-    facts = _facts(outcome, task, found)
     with contextlib.suppress(OSError, ValueError):
         if kind == "json":
-            whole = {
-                "event": "outcome",
-                "verdict": judged.sentence,
-                "level": judged.level,
-                **_machine(outcome, trial_folder),
-            }
-            stream.write(json.dumps(whole, default=str) + "\n")
+            head = {"event": "outcome", "verdict": judged.sentence, "level": judged.level, "earlier": earlier}
+            stream.write(json.dumps({**head, **_machine(outcome, trial_folder)}, default=str) + "\n")
         else:
-            _write(stream, judged, facts + _places(trial_folder), colour=_colourful(stream, kind))
+            facts = [*_facts(outcome, task, found, earlier), *_places(trial_folder)]
+            _write(stream, judged, facts, colour=_colourful(stream, kind))
         stream.flush()
 
 
-def _facts(outcome: Outcome | None, task: Task | None, found: Any) -> list[tuple[str, str]]:
+def _facts(outcome: Outcome | None, task: Task | None, found: Evidence, earlier: bool) -> list[tuple[str, str]]:
     """(label, value) for each line."""
     from autoreproduce.eval.report.comparison import rows
     from autoreproduce.eval.report.page import replay_words
 
     said = []
+    if earlier:
+        said.append(("ended earlier", "nothing was run now; --out names another folder for a new trial"))
     if found.record is not None and found.record.replayed is not None:
         said.append(("replayed", replay_words(found.record.replayed)))
     if task is not None and task.stand_in:
@@ -76,7 +76,8 @@ def _facts(outcome: Outcome | None, task: Task | None, found: Any) -> list[tuple
 
 
 def _tokens(usage: dict[str, int]) -> str:
-    return f"{short_count(usage['input'])} tokens in ({short_count(usage['cached'])} cached) and {short_count(usage['output'])} out"
+    taken, cached, given = (short_count(usage[key]) for key in ("input", "cached", "output"))
+    return f"{taken} tokens in ({cached} cached) and {given} out"
 
 
 def _places(trial_folder: Path) -> list[tuple[str, str]]:
@@ -103,7 +104,7 @@ def _colourful(stream: TextIO, kind: str) -> bool:
 def _write(stream: TextIO, judged: Verdict, facts: list[tuple[str, str]], colour: bool) -> None:
     sentence = clean(judged.sentence)
     if not colour:
-        text = [sentence, *(f"  {label + ':':<12} {clean(value)}" for label, value in _padded(facts))]
+        text = [sentence, *(f"  {label}  {clean(value)}" for label, value in _padded(facts))]
         stream.write("\n" + "\n".join(text) + "\n")
         return
     from rich.console import Console
@@ -118,4 +119,4 @@ def _write(stream: TextIO, judged: Verdict, facts: list[tuple[str, str]], colour
 
 def _padded(facts: list[tuple[str, str]]) -> list[tuple[str, str]]:
     width = max(len(label) for label, _ in facts)
-    return [(label.ljust(width), value) for label, value in facts]
+    return [(f"{label}:".ljust(width + 1), value) for label, value in facts]

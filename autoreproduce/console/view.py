@@ -35,6 +35,7 @@ class Progress:
         self.lines: deque[str] = deque(maxlen=8)
         self.notes: deque[str] = deque(maxlen=4)
         self._rest = ""
+        self._program_ended = False
         self._bar = False  # the newest line is a progress bar's, to be replaced by its next state
 
     @property
@@ -63,8 +64,8 @@ class Progress:
             line.steps.clear()  # only the sums are wanted here; replies would fill the memory
         self.replayed += replayed
         self.last, self.last_at = step, self.clock()
-        if step.kind == "execute":
-            self.flush()
+        if step.kind in ("execute", "install"):
+            self._end_program()
 
     def output(self, text: str) -> tuple[list[str], int]:
         """Take in what the program prints: the newest lines that it completed, cleaned, and how many more.
@@ -82,17 +83,20 @@ class Progress:
         return lines, max(len(pieces) - NEWEST, 0)
 
     def _take(self, line: str, bar: bool) -> None:
+        if self._program_ended:
+            self.lines.clear()
+            self._program_ended = False
         if self._bar and self.lines:
             self.lines.pop()
         self.lines.append(line)
         self._bar = bar
 
-    def flush(self) -> None:
-        """Take the line that was not completed."""
+    def _end_program(self) -> None:
+        """Its last lines stay to be read until another program prints."""
         rest, self._rest = clean(self._rest)[:LINE].rstrip(), ""
         if rest:
             self._take(rest, bar=False)
-        self._bar = False
+        self._bar, self._program_ended = False, True
 
 
 class View:
