@@ -91,10 +91,11 @@ def page_lines(page: Any, number: int) -> list[Line]:
 
 
 def _line(textpage: Any, codes: list[int], begin: int, end: int, number: int) -> Line | None:
-    printing = [index for index in range(begin, end) if codes[index] not in (0, 32, 160, 0xFFFE, 0xFFFF)]
+    printing = [index for index in range(begin, end) if codes[index] not in (0, 2, 32, 160, 0xFFFE, 0xFFFF)]
     if not printing:
         return None
-    text = plain("".join(chr(code) for code in codes[begin:end] if 0 < code < 0x110000))
+    # PDFium marks a hyphen at a line's end by 2, and takes the break out
+    text = plain("".join("\ufffe" if code == 2 else chr(code) for code in codes[begin:end] if 0 < code < 0x110000))
     first, last = _place(textpage, printing[0]), _place(textpage, printing[-1])
     fonts = Counter(_font(textpage, index) for index in printing[:: max(1, len(printing) // 7)])
     size, marked = fonts.most_common(1)[0][0]

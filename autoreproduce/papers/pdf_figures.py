@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from autoreproduce.errors import PaperError
 from autoreproduce.papers.model import Figure
 from autoreproduce.papers.pdfium import save_page
 
@@ -37,7 +38,10 @@ def crop_figures(document: Any, lines: list[Line], folder: Path) -> list[Figure]
             continue
         number = _CAPTION.match(lines[index].text)
         path = folder / f"figure-{len(figures) + 1}-{number[1] if number else ''}.png"
-        save_page(document[page], path, region)
+        try:
+            save_page(document[page], path, region)
+        except PaperError:
+            continue
         figures.append(Figure(path=path, caption=_whole_caption(lines, index)))
     return figures
 

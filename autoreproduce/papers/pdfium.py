@@ -31,7 +31,8 @@ def opened(path: Path) -> Iterator[Any]:
             document = pypdfium2.PdfDocument(path)
             pages = len(document)
         except pypdfium2.PdfiumError as error:
-            if error.err_code == raw.FPDF_ERR_PASSWORD:
+            # the code alone may be that of an earlier file
+            if error.err_code == raw.FPDF_ERR_PASSWORD and b"/Encrypt" in path.read_bytes():
                 raise PaperError(f"{path} is encrypted: save it without a password, then give it again") from error
             raise PaperError(f"{path} is damaged or no PDF: fetch it again, or give another --paper") from error
         if not pages:
@@ -54,8 +55,11 @@ def save_page(
     """
     width, height = page.get_size()
     left, bottom, right, top = region or (0.0, 0.0, width, height)
+    left, bottom, right, top = max(0.0, left), max(0.0, bottom), min(width, right), min(height, top)
+    if not (right - left >= 1.0 and top - bottom >= 1.0 and width >= 1.0 and height >= 1.0):
+        raise PaperError(f"nothing to draw for {target.name}: leave it out")  # PDFium crashes on an empty bitmap
     scale = min(scale, LONGEST_SIDE / max(right - left, top - bottom, 1.0))
-    crop = (max(0.0, left), max(0.0, bottom), max(0.0, width - right), max(0.0, height - top))
+    crop = (left, bottom, width - right, height - top)
     bitmap = page.render(scale=scale, crop=crop, rev_byteorder=True, may_draw_forms=False)
     try:
         write_png(bitmap.to_numpy(), target)
@@ -109,6 +113,8 @@ def _save_jpeg(picture: Path, target: Path) -> None:
             image = pypdfium2.PdfImage.new(document)
             image.load_jpeg(picture)
             width, height = image.get_px_size()
+            if not (width and height):
+                raise PaperError(f"{picture} is damaged: leave it out")
             page = document.new_page(width, height)
             image.set_matrix(pypdfium2.PdfMatrix().scale(width, height))
             page.insert_obj(image)

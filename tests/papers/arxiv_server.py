@@ -106,9 +106,7 @@ class Handler(BaseHTTPRequestHandler):
         stored = next((e for e in self.server.entries if e.arxiv_id == re.sub(r"v\d+$", "", arxiv_id)), None)
         data = {"pdf": "pdf", "e-print": "source", "src": "source"}.get(kind)
         body = getattr(stored, data) if stored and data else None
-        self.give(
-            200 if body is not None else 404, body if body is not None else b"not found", "application/pdf"
-        )
+        self.give(200 if body is not None else 404, body if body is not None else b"not found", "application/pdf")
 
     def give(self, status: int, body: bytes, kind: str, headers: dict[str, str] | None = None) -> None:
         self.send_response(status)

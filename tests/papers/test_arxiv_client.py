@@ -20,9 +20,7 @@ from autoreproduce.papers.arxiv_client import (
     search_title,
 )
 
-LSM = Stored(
-    "2301.12664", "Solving High-Dimensional PDEs with\n  Latent Spectral Models", version=2, pdf=b"%PDF-1.4 x"
-)
+LSM = Stored("2301.12664", "Solving High-Dimensional PDEs with\n  Latent Spectral Models", version=2, pdf=b"%PDF-1.4 x")
 OLD = Stored("hep-th/9901001", "Strings & <Branes>", source=b"\x1f\x8bxx")
 
 
