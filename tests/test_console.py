@@ -386,7 +386,7 @@ def test_the_closing_lines_name_what_is_there_and_a_replay(tmp_path):
     text = closing(tmp_path, GOOD, "auto", task=TASK, earlier=True)
     assert "replayed from a tape: some-model, recorded 2026-11-19" in text
     assert str(tmp_path / "report.html") in text and str(tmp_path / "result") in text
-    assert "nothing was run now" in text
+    assert "nothing was run now" in text and "when recorded" in text
 
 
 def test_the_closing_object(tmp_path):

@@ -102,7 +102,7 @@ def _cells(line: Line, width: int) -> list[Text]:
     runs = f"{line.executions}" + (f" ({line.failures} failed)" if line.failures else "") if line.executions else ""
     time_text = duration(line.seconds) if line.seconds else ""
     tokens = [short_count(line.usage["input"]), short_count(line.usage["output"])] if line.calls else ["", ""]
-    cost = line.cost_text if line.calls else ""
+    cost = ("unknown" if line.unpriced else line.cost_text) if line.calls else ""
     cells = [time_text, str(line.calls or ""), runs, *(tokens if width >= 76 else []), cost]
     return [Text(cell, style="dim") for cell in cells]
 

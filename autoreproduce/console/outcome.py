@@ -68,6 +68,8 @@ def _facts(outcome: Outcome | None, task: Task | None, found: Evidence, earlier:
     sums = total(lines(found.steps))
     spent = f"{plural(sums.calls, 'model call')}, {plural(sums.executions, 'execution')}, {_tokens(sums.usage)}"
     cost = sums.cost_text if sums.calls else money(0.0)
+    if found.record is not None and found.record.replayed is not None:
+        cost += " when recorded"
     said.append(("cost", f"{cost} for {spent}, {duration(outcome.seconds if outcome else sums.seconds)}"))
     warnings = len(outcome.warnings) if outcome else 0
     if warnings:

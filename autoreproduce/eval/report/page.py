@@ -43,7 +43,7 @@ def render(found: Evidence, task: Task | None) -> str:
         lines=(lines := timeline.lines(found.steps, found.outcome)),
         total=timeline.total(lines),
         executions=[step for step in found.steps if step.kind in ("execute", "install")],
-        packages=installed(found.steps),
+        packages=installed(found.steps), has_result=(found.folder / "result").is_dir(),
         style=style,
         script=script,
         policy=_policy(style, script),

@@ -89,6 +89,9 @@ def test_a_whole_trial_is_told_whole(good_trial):
     assert "line 5000" not in page.words
     assert "Replayed." not in page.words
     assert page.tags.count("figure") == 2
+    assert "result/" not in page.words
+    (good_trial / "result").mkdir()
+    assert "The program alone lies in result/" in page_of(good_trial, darcy()).words
 
 
 def test_a_replay_and_a_digest_are_announced(tmp_path):
