@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autoreproduce.errors import CommandError
-from autoreproduce.fences import closing, closing_of_code, content, fence_of
+from autoreproduce.fences import Blocks, fence_of
 
-_WORD = re.compile(r"(EDIT|ADD|UPDATE|SUBMIT|BASH|Bash)(?:\*\*|__|`)?:?(?:\s+(.*))?")
-RANGE = re.compile(r"(?:[Ll]ines?\s+)?(\d{1,9})(?:\s*[-–:,]\s*|\s+to\s+|\s+)(\d{1,9})(?:\s+(\S+?))?:?")
+_WORD = re.compile(r"(EDIT|ADD|UPDATE|SUBMIT|BASH|Bash)(?:\*\*|__|`)?[:.]?(?:\s+(.*))?")
+RANGE = re.compile(r"(?:[Ll]ines?\s+)?(\d{1,9})(?:[-–]|\s+[-–]\s+|\s*[:,]\s*|\s+to\s+|\s+)(\d{1,9})(?:\s+(\S+?))?:?")
 _TRIED = re.compile(r"(?:[Ll]ines?\s+)?[-+]?\d\S*(?:\s+\S+){0,3}")
 PATH = re.compile(r"[\w@.+=~\[\]()\-/]+")
 PATH_LIKE = re.compile(r"[^,;]*[./]\w[^,;]*")
@@ -28,23 +28,24 @@ class Found:
 
 def scan(lines: Sequence[str]) -> list[Found]:
     """All well-formed commands outside code fences, in order."""
-    found, index = [], 0
+    found, index, blocks = [], 0, Blocks(lines)
     while index < len(lines):
-        here = _command_on(lines, index)
+        here = _command_on(blocks, index)
         if here is not None:
             found.append(here)
         opened = here.block[0] if here and here.block else index
         if fence_of(lines[opened]) is None:
             index += 1
             continue
-        closed = here.block[1] if here and here.block else closing(lines, index)
+        closed = here.block[1] if here and here.block else blocks.closing(index)
         if closed is None:  # the rest of the reply lies inside the block
             break
         index = closed + 1
     return found
 
 
-def _command_on(lines: Sequence[str], index: int) -> Found | None:
+def _command_on(blocks: Blocks, index: int) -> Found | None:
+    lines = blocks.lines
     header = header_of(lines[index])
     if header is None or not _well_formed(*header):
         return None
@@ -52,7 +53,7 @@ def _command_on(lines: Sequence[str], index: int) -> Found | None:
     if name in {"EDIT", "BASH", "ADD"} and (name == "EDIT" or not rest):
         opened = next((i for i in range(index + 1, len(lines)) if lines[i].strip()), None)
         if opened is not None and fence_of(lines[opened]) is not None:
-            closed = closing_of_code(lines, opened, lambda i: _ends(lines, i))
+            closed = blocks.closing_of_code(opened, lambda i: _ends(lines, i))
             return Found(name, rest, index, (opened, closed))
     return Found(name, rest, index)
 
@@ -93,9 +94,7 @@ def _ends(lines: Sequence[str], index: int) -> bool:
 def words_of(text: str) -> list[str]:
     """The paths of a line, without quotes, bullets and commas."""
     return [
-        stripped
-        for word in re.split(r"[\s,;]+", text)
-        if (stripped := word.strip("`'\"*")) not in {"", "-", "and"}
+        stripped for word in re.split(r"[\s,;]+", text) if (stripped := word.strip("`'\"*")) not in {"", "-", "and"}
     ]
 
 
@@ -105,9 +104,7 @@ def block_lines(lines: Sequence[str], found: Found) -> list[str]:
     opened, closed = found.block
     mark = getattr(fence_of(lines[opened]), "mark", "```")
     command = f"{shown(found.name)} {found.rest}".strip()
-    where = (
-        f"The fenced block of `{command}` opens on line {opened + 1} of the reply and is not closed before"
-    )
+    where = f"The fenced block of `{command}` opens on line {opened + 1} of the reply and is not closed before"
     following = [line for line in lines[opened + 1 :] if is_command(line)] if closed is None else []
     last = next((line for line in reversed(lines[opened + 1 : closed]) if line.strip()), "")
     if closed is not None and is_command(last) and any(fence_of(line) for line in lines[closed + 1 :]):
@@ -120,7 +117,7 @@ def block_lines(lines: Sequence[str], found: Found) -> list[str]:
             "fences itself (then open and close with a longer fence). Send the command again, whole; if it "
             "was too long, edit fewer lines at a time."
         )
-    return content(lines, opened, closed)
+    return Blocks(lines).content(opened, closed)
 
 
 def shown(name: str) -> str:

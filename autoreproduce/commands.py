@@ -34,7 +34,7 @@ from autoreproduce.command_lines import (
     words_of,
 )
 from autoreproduce.errors import CommandError
-from autoreproduce.fences import closing, fence_for, fence_of
+from autoreproduce.fences import Blocks, fence_for, fence_of
 from autoreproduce.listing import (
     Edit,
     EditStat,
@@ -61,9 +61,7 @@ EXAMPLES = {
 }
 
 
-_SECTION = re.compile(
-    r"\s{0,3}(?:#{1,6}\s*|\*\*)(feedback|summary)\s*:?\s*(?:\*\*)?\s*:?\s*#*\s*", re.IGNORECASE
-)
+_SECTION = re.compile(r" {0,3}(?:#{1,6}\s*|\*\*)(feedback|summary)[\s:*#]*", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -136,9 +134,7 @@ def format_command(command: Command) -> str:
         case Add(paths):
             return "\n".join(f"ADD {path}" for path in paths)
         case Update(feedback, summary):
-            return (
-                f"UPDATE\n## Feedback\n{feedback}\n## Summary\n{'unchanged' if summary is None else summary}"
-            )
+            return f"UPDATE\n## Feedback\n{feedback}\n## Summary\n{'unchanged' if summary is None else summary}"
         case Submit(reason):
             return f"SUBMIT\n{reason}".rstrip()
         case Bash(text):
@@ -195,9 +191,7 @@ def _read_add(lines: Sequence[str], found: Found, end: int) -> tuple[Command, li
         listing = bool(found.block or header or (listing and all(map(PATH_LIKE.fullmatch, more))))
         words += more if listing else []  # prose ends the list, another ADD takes it up again
     if not words:
-        raise CommandError(
-            f"ADD names no file: write the paths after it, as they stand in the tree.{_example('ADD')}"
-        )
+        raise CommandError(f"ADD names no file: write the paths after it, as they stand in the tree.{_example('ADD')}")
     return Add(tuple(dict.fromkeys(_checked_path(word) for word in words))), []
 
 
@@ -216,13 +210,13 @@ def _read_update(lines: Sequence[str], found: Found, end: int) -> tuple[Command,
 def _sections(lines: Sequence[str]) -> dict[str, str]:
     """The texts below the first heading `Feedback` and the first `Summary` outside fences."""
     starts: dict[str, int] = {}
-    index = 0
+    index, blocks = 0, Blocks(lines)
     while index < len(lines):
         heading = _SECTION.fullmatch(lines[index])
         if heading and heading[1].lower() not in starts:
             starts[heading[1].lower()] = index
         if fence_of(lines[index]) is not None:
-            closed = closing(lines, index)
+            closed = blocks.closing(index)
             if closed is None:
                 mark = lines[index].strip()
                 raise CommandError(f"A fenced block of UPDATE ({mark}) is not closed: was the reply cut off?")
@@ -230,10 +224,7 @@ def _sections(lines: Sequence[str]) -> dict[str, str]:
         index += 1
     ends = [*sorted(starts.values())[1:], len(lines)]
     ordered = sorted(starts, key=starts.__getitem__)
-    return {
-        name: "\n".join(lines[starts[name] + 1 : end]).strip()
-        for name, end in zip(ordered, ends, strict=False)
-    }
+    return {name: "\n".join(lines[starts[name] + 1 : end]).strip() for name, end in zip(ordered, ends, strict=False)}
 
 
 def _read_submit(lines: Sequence[str], found: Found, end: int) -> tuple[Command, list[str]]:
@@ -269,9 +260,7 @@ def _no_command(lines: Sequence[str], found: Sequence[Found], allowed: Collectio
     """Why there is nothing to carry out, as the model should be told."""
     names = [name for name in EXAMPLES if name in allowed]
     words = " or ".join(map(shown, names))
-    expected = (
-        f"Expected {words}, so written, on a line of its own outside code fences.{_example(*names[:1])}"
-    )
+    expected = f"Expected {words}, so written, on a line of its own outside code fences.{_example(*names[:1])}"
     if not any(line.strip() for line in lines):
         return f"The reply is empty. {expected}"
     if found:

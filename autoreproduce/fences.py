@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-_FENCE = re.compile(r"([ \t]*)(`{3,}|~{3,})[ \t]*(.*?)[ \t]*")
+_FENCE = re.compile(r"([ \t]*)(`{3,}|~{3,})(.*)")
 _QUOTES = re.compile(r'"""|\'\'\'')
 
 
@@ -40,86 +40,99 @@ def fence_of(line: str) -> Fence | None:
     found = _FENCE.fullmatch(line)
     if found is None or (found[2][0] == "`" and "`" in found[3]):
         return None
-    return Fence(found[2], len(found[1].expandtabs(4)), found[3])
-
-
-def closing(lines: Sequence[str], start: int) -> int | None:
-    """The line that closes the block of prose opened on line `start`, by nesting; None where none does."""
-    return _matching(lines, start, lambda _: True)
-
-
-def closing_of_code(lines: Sequence[str], start: int, ends: Callable[[int], bool]) -> int | None:
-    """The line that closes a block holding a piece of a file.
-
-    `ends(i)` is true where line i is followed by nothing, or by a command: there, a closing fence is one,
-    whatever the quotes say (an edit may begin or end inside a docstring).
-    """
-    markdown = _opening(lines, start).info.lower() in {"md", "markdown"}
-
-    def final(index: int) -> bool:
-        return ends(index) or not (markdown or _in_string(lines[start + 1 : index]))
-
-    found = _matching(lines, start, final)
-    return found if found is not None else _only_one(lines, start)
-
-
-def content(lines: Sequence[str], start: int, end: int) -> list[str]:
-    """The lines between the two fences, less the indentation that the opening fence has."""
-    indent = _opening(lines, start).indent
-    return [re.sub(rf"^[ ]{{0,{indent}}}", "", line) if indent else line for line in lines[start + 1 : end]]
+    return Fence(found[2], len(found[1].expandtabs(4)), found[3].strip(" \t"))
 
 
 def fence_for(text: str) -> str:
     """A fence of backticks longer than any that begins a line of `text`."""
-    runs = [
-        len(fence.mark) for line in text.split("\n") if (fence := fence_of(line)) and fence.mark[0] == "`"
-    ]
+    runs = [len(fence.mark) for line in text.split("\n") if (fence := fence_of(line)) and fence.mark[0] == "`"]
     return "`" * max(3, *(run + 1 for run in runs), 3)
 
 
-def _opening(lines: Sequence[str], start: int) -> Fence:
-    fence = fence_of(lines[start])
-    if fence is None:
-        raise ValueError(f"line {start} opens no block")
-    return fence
+class Blocks:
+    """The fenced blocks of a reply given as `lines`. A block is named by the index of its opening line."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self.lines = lines
+        self._below = _unbalanced_below(lines)
+
+    def closing(self, start: int) -> int | None:
+        """The line that closes a block of prose, by nesting; None where none does."""
+        return self._matching(start, lambda _: True)
+
+    def closing_of_code(self, start: int, ends: Callable[[int], bool]) -> int | None:
+        """The line that closes a block holding a piece of a file.
+
+        `ends(i)` is true where line i is followed by nothing, or by a command: there, a closing fence is one,
+        whatever the quotes say (an edit may begin or end inside a docstring: hence both sides are looked at).
+        """
+        markdown = self._opening(start).info.lower() in {"md", "markdown"}
+        quote = _Quote(self.lines, start + 1)
+
+        def final(index: int) -> bool:
+            return ends(index) or not (markdown or quote.open_before(index) or self._below[index])
+
+        found = self._matching(start, final)
+        return found if found is not None else self._only_one(start)
+
+    def content(self, start: int, end: int) -> list[str]:
+        """The lines between the two fences, less the indentation that the opening fence has."""
+        indent = self._opening(start).indent
+        inside = self.lines[start + 1 : end]
+        return [re.sub(rf"^[ ]{{0,{indent}}}", "", line) if indent else line for line in inside]
+
+    def _opening(self, start: int) -> Fence:
+        fence = fence_of(self.lines[start])
+        if fence is None:
+            raise ValueError(f"line {start} opens no block")
+        return fence
+
+    def _matching(self, start: int, final: Callable[[int], bool]) -> int | None:
+        outer = self._opening(start)
+        inner: list[str] = []  # the marks of the blocks that are open inside this one
+        for index in range(start + 1, len(self.lines)):
+            fence = fence_of(self.lines[index])
+            if fence is None or not fence.within(outer):
+                continue
+            if fence.opens:
+                inner.append(fence.mark)
+            elif inner and fence.mark == inner[-1]:
+                inner.pop()
+            elif fence.info or inner:
+                continue
+            elif fence.mark == outer.mark and final(index):
+                return index
+            else:
+                inner.append(fence.mark)
+        return None
+
+    def _only_one(self, start: int) -> int | None:
+        """The one fence after `start` that could close the block, None where there are others."""
+        outer = self._opening(start)
+        after = ((i, fence_of(self.lines[i])) for i in range(start + 1, len(self.lines)))
+        fences = [(i, fence) for i, fence in after if fence and fence.within(outer)]
+        return fences[0][0] if len(fences) == 1 and not fences[0][1].info else None
 
 
-def _matching(lines: Sequence[str], start: int, final: Callable[[int], bool]) -> int | None:
-    outer = _opening(lines, start)
-    inner: list[str] = []  # the marks of the blocks that are open inside this one
-    for index in range(start + 1, len(lines)):
-        fence = fence_of(lines[index])
-        if fence is None or not fence.within(outer):
-            continue
-        if fence.opens:
-            inner.append(fence.mark)
-        elif inner and fence.mark == inner[-1]:
-            inner.pop()
-        elif fence.info or inner:
-            continue
-        elif fence.mark == outer.mark and final(index):
-            return index
-        else:
-            inner.append(fence.mark)
-    return None
+class _Quote:
+    """Whether a triple-quoted string is open, asked for lines further and further down."""
+
+    def __init__(self, lines: Sequence[str], start: int) -> None:
+        self._lines, self._at, self._quote = lines, start, ""
+
+    def open_before(self, index: int) -> bool:
+        for line in self._lines[self._at : index]:
+            for found in _QUOTES.findall(line):
+                self._quote = found if not self._quote else "" if found == self._quote else self._quote
+        self._at = index
+        return bool(self._quote)
 
 
-def _only_one(lines: Sequence[str], start: int) -> int | None:
-    """The one fence after `start` that could close the block, None where there are others."""
-    outer = _opening(lines, start)
-    fences = [
-        (i, fence)
-        for i in range(start + 1, len(lines))
-        if (fence := fence_of(lines[i])) and fence.within(outer)
-    ]
-    return fences[0][0] if len(fences) == 1 and not fences[0][1].info else None
-
-
-def _in_string(lines: Sequence[str]) -> bool:
-    quote = ""
-    for found in _QUOTES.findall("\n".join(lines)):
-        if not quote:
-            quote = found
-        elif found == quote:
-            quote = ""
-    return bool(quote)
+def _unbalanced_below(lines: Sequence[str]) -> list[bool]:
+    """For each line, whether the triple quotes below it do not pair up: one of them closes what is open here."""
+    below, odd = [], {'"""': False, "'''": False}
+    for line in reversed(lines):
+        below.append(any(odd.values()))
+        for quote in _QUOTES.findall(line):
+            odd[quote] = not odd[quote]
+    return below[::-1]

@@ -67,9 +67,7 @@ def edit_stat(text: str, edit: Edit) -> EditStat:
     """Lines removed and added by `edit` on `text`, by their difference."""
     check_range(edit, len(_with_ends(text)))
     old, new = file_lines(text)[edit.first - 1 : edit.last], file_lines(edit.replacement)
-    kept = sum(
-        block.size for block in difflib.SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
-    )
+    kept = sum(block.size for block in difflib.SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks())
     return EditStat(len(old) - kept, len(new) - kept)
 
 

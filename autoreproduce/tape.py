@@ -14,6 +14,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
@@ -24,7 +25,8 @@ from autoreproduce.config import digest
 from autoreproduce.errors import UsageError
 
 _NUMBER = re.compile(
-    r"[ \t]*(?:\b(?=[a-f]*\d)[0-9a-f]{7,64}\b|[-+]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?|\b(?:nan|inf)\b)"
+    r"(?<![ \t])[ \t]*(?:\b(?=[a-f]*\d)[0-9a-f]{7,64}\b"  # a digest or a commit
+    r"|[-+]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?|\b(?:nan|inf)\b)"
 )
 
 _Line = TypeVar("_Line", bound=BaseModel)
@@ -144,7 +146,8 @@ def write_tape(path: Path, head: TapeHead, entries: Iterable[TapeEntry]) -> None
             os.fsync(file.fileno())
         part.replace(path)
     except OSError as error:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
         raise UsageError(f"the tape {path} cannot be written ({error.strerror}): name another file") from error
 
 

@@ -1,0 +1,272 @@
+"""Tapes: written, read, damaged, resumed, replayed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from chat_server import Answer, chat_server
+
+from autoreproduce import content
+from autoreproduce.config import Settings
+from autoreproduce.errors import TapeError, UsageError
+from autoreproduce.models import call, open_model, reply_of
+from autoreproduce.tape import (
+    Drift,
+    Place,
+    TapeEntry,
+    TapeHead,
+    TapeWriter,
+    entry_of,
+    find_tape,
+    prompt_digests,
+    read_tape,
+    tape_from_journal,
+    write_tape,
+)
+from autoreproduce.trial import Trial, TrialRecord
+
+HEAD = TapeHead(
+    model="openai:gpt-x", recorded="2026-11-20", task="lsm-darcy", profile="small", settings={"k": 3}, note="live"
+)
+EDIT, REVIEW = Place("code", "replication", "edit"), Place("research", "review", "overall")
+
+
+def result(reply: str, prompt: str = "p", **more) -> dict:
+    usage = {"input": 100, "cached": 60, "output": 20, "reasoning": 5}
+    exact, shape = prompt_digests([("human", prompt)])
+    return {"reply": reply, "usage": usage, "finish": "stop", "model": "gpt-x", "prompt": exact, "shape": shape, **more}
+
+
+def entries(*calls: tuple[Place, str]) -> list[TapeEntry]:
+    counted: dict[Place, int] = {}
+    made = []
+    for place, reply in calls:
+        counted[place] = counted.get(place, 0) + 1
+        made.append(entry_of(place, counted[place], result(reply)))
+    return made
+
+
+CALLS = entries((REVIEW, "r1"), (EDIT, "e1"), (EDIT, "e2 — ü\u2028 x"), (REVIEW, "r2"))
+
+
+@pytest.fixture
+def tape(tmp_path: Path) -> Path:
+    path = tmp_path / "some" / "tape.jsonl"
+    write_tape(path, HEAD, CALLS)
+    return path
+
+
+def say(model, place: Place, prompt: str = "p"):
+    from langchain_core.messages import HumanMessage
+
+    return call(model, [HumanMessage(prompt)], place)
+
+
+def test_written_is_read(tape):
+    assert read_tape(tape) == (HEAD, CALLS)
+    assert len(tape.read_text().split("\n")) == 6 and not list(tape.parent.glob(".*"))
+
+
+def test_a_replay_goes_by_place_and_order(tape):
+    model = open_model(Settings(), f"tape:{tape}")
+    assert [say(model, place).text for place in (EDIT, REVIEW, EDIT, REVIEW)] == ["e1", "r1", "e2 — ü\u2028 x", "r2"]
+    assert model.drift == [] and model.left == 0
+
+
+def test_a_replayed_reply_has_usage_ending_and_model(tmp_path):
+    path = tmp_path / "tape.jsonl"
+    write_tape(path, HEAD, [entry_of(EDIT, 1, result("cut", finish="length"))])
+    message = say(open_model(Settings(), f"tape:{path}"), EDIT)
+    reply = reply_of(message)
+    assert (reply.finish, reply.model, reply.usage.as_dict()) == ("length", "openai:gpt-x", result("")["usage"])
+    assert message.response_metadata["replayed"] is True
+
+
+def test_a_tape_that_ends_says_where(tape):
+    model = open_model(Settings(), f"tape:{tape}")
+    say(model, EDIT)
+    say(model, EDIT)
+    with pytest.raises(TapeError, match=r"call 3 of code/replication/edit.*another way than the recording"):
+        say(model, EDIT)
+    with pytest.raises(TapeError, match=r"call 1 of code/refactoring/edit"):
+        say(model, Place("code", "refactoring", "edit"))
+    assert say(model, REVIEW).text == "r1"
+
+
+def test_replayed_steps_are_skipped(tape):
+    model = open_model(Settings(), f"tape:{tape}")
+    model.skip(*EDIT)
+    assert say(model, EDIT).text.startswith("e2") and say(model, REVIEW).text == "r1"
+    with pytest.raises(TapeError):
+        model.skip(*EDIT)
+
+
+@pytest.mark.parametrize(("then", "now", "numbers_only"), [
+    ("loss 0.123 after 7.1 s", "loss 0.9 after 12.25 s", True), ("lr 1e-3", "lr 5E-04", True), ("x -3", "x 4", True),
+    ("in  9.5s", "in 10.5s", True), ("loss nan", "loss 0.1", True), ("at 3f2a9c1d0b", "at 77e0aa01c2", True),
+    ("loss 0.1", "error 0.1", False), ("a\nb", "a\nb\n", False), ("use 3 layers", "use three layers", False),
+])  # fmt: skip
+def test_drift_tells_numbers_from_words(tmp_path, then, now, numbers_only):
+    path = tmp_path / "tape.jsonl"
+    write_tape(path, HEAD, [entry_of(EDIT, 1, result("a", then)), entry_of(EDIT, 2, result("b", then))])
+    model = open_model(Settings(), f"tape:{path}")
+    say(model, EDIT, then)
+    assert model.drift == []
+    assert say(model, EDIT, now).text == "b"
+    assert model.drift == [Drift(EDIT, 2, numbers_only)]
+
+
+def test_digests_see_roles_and_blocks():
+    text = prompt_digests([("human", "a")])
+    assert text != prompt_digests([("system", "a")]) and text == prompt_digests([("human", "a")])
+    one = prompt_digests([("human", [{"type": "text", "text": "took 1.5 s"}])])
+    two = prompt_digests([("human", [{"type": "text", "text": "took 22 s"}])])
+    assert one[0] != two[0] and one[1] == two[1]
+
+
+@pytest.mark.parametrize(("line", "text", "words"), [
+    (0, "{not json", "line 1 is damaged"),
+    (0, '{"tape": 2, "model": "m", "recorded": "", "task": "t", "profile": "p"}', "line 1 is damaged (tape"),
+    (0, '{"tape": 1, "model": "m"}', "line 1 is damaged (recorded"),
+    (2, '{"role": "code", "phase"', "line 3 is damaged"),
+    (2, "", "line 3 is damaged"),
+    (2, None, "line 3 is call 2 of code/replication/edit, where call 1 is due"),
+    (4, CALLS[3].model_dump_json()[:-5], "line 5 is damaged"),
+])  # fmt: skip
+def test_a_damaged_tape_names_the_line(tape, line, text, words):
+    lines = tape.read_text().split("\n")
+    lines[line : line + 1] = [] if text is None else [text]
+    tape.write_text("\n".join(lines))
+    with pytest.raises(UsageError) as caught:
+        read_tape(tape)
+    assert words in str(caught.value) and str(tape) in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_what_is_no_tape(tmp_path):
+    (tmp_path / "empty").write_text("")
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    for name in ("empty", "binary", "missing", "."):
+        with pytest.raises(UsageError, match="--record"):
+            read_tape(tmp_path / name)
+
+
+def test_a_tape_is_written_as_the_trial_goes(tmp_path):
+    path = tmp_path / "new" / "tape.jsonl"
+    writer = TapeWriter(path, HEAD)
+    for entry in CALLS:
+        writer.add(entry.place, result(entry.reply))
+        assert read_tape(path).entries[-1].reply == entry.reply
+    assert read_tape(path) == (HEAD, CALLS)
+    with pytest.raises(UsageError, match="there already"):
+        TapeWriter(path, HEAD)
+
+
+@pytest.mark.parametrize("kept", range(0, 700, 23))
+def test_a_recording_killed_at_any_byte_goes_on(tmp_path, tape, kept):
+    whole = tape.read_bytes()
+    path = tmp_path / "cut.jsonl"
+    path.write_bytes(whole[: min(kept * 2, len(whole))])
+    writer = TapeWriter(path, HEAD, resume=True)
+    for entry in CALLS:
+        writer.add(entry.place, result(entry.reply))
+    assert path.read_bytes() == whole
+
+
+def test_a_call_that_was_made_again_replaces_the_old_one(tape):
+    writer = TapeWriter(tape, HEAD.model_copy(update={"recorded": "2026-11-21"}), resume=True)
+    writer.add(REVIEW, result("r1"))
+    writer.add(EDIT, result("another e1"))
+    read = read_tape(tape)
+    assert read.head == HEAD and [entry.reply for entry in read.entries] == ["r1", "another e1"]
+
+
+def test_another_trials_tape_is_not_gone_on_with(tape):
+    with pytest.raises(UsageError, match=r"task: lsm-darcy → other"):
+        TapeWriter(tape, HEAD.model_copy(update={"task": "other"}), resume=True)
+
+
+def test_where_no_tape_can_be_written(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="name another file"):
+        TapeWriter(tmp_path / "file" / "tape.jsonl", HEAD)
+
+
+def test_a_journal_becomes_a_tape_that_replays_it(tmp_path):
+    record = TrialRecord(task="t", profile="small", solver="s", model="m", settings={}, task_digest="d", created="now")
+    trial = Trial.open(tmp_path / "trial", record)
+    trial.phase("review")
+    trial.step("model", "research", "overall", "ask", lambda: result("r1", model=None))
+    trial.phase("replication")
+    trial.step("execute", "sandbox", "run", "python x.py", lambda: {"command": "python x.py", "exit_code": 0})
+    trial.step("model", "code", "edit", "ask 2", lambda: result("e1", price=None))
+    trial.step("model", "code", "edit", "ask 3", lambda: result("e2", usage=None))
+    trial.close()
+    made = tape_from_journal(Trial.read(tmp_path / "trial").steps)
+    assert [(entry.place, entry.step, entry.reply) for entry in made] == [
+        (REVIEW, 1, "r1"),
+        (EDIT, 1, "e1"),
+        (EDIT, 2, "e2"),
+    ]
+    write_tape(tmp_path / "tape.jsonl", HEAD, made)
+    model = open_model(Settings(), f"tape:{tmp_path / 'tape.jsonl'}")
+    assert [say(model, place).text for place in (REVIEW, EDIT, EDIT)] == ["r1", "e1", "e2"] and model.drift == []
+
+
+def test_a_live_call_recorded_and_replayed_is_the_same(tmp_path):
+    with chat_server([Answer("first", cached_tokens=50), Answer("second", finish="length")]) as server:
+        live = open_model(Settings(base_url=server.base_url), "mine")
+        writer = TapeWriter(tmp_path / "tape.jsonl", HEAD)
+        said = []
+        for n in range(2):
+            reply = reply_of(say(live, EDIT, f"ask {n}"))
+            exact, shape = prompt_digests([("human", f"ask {n}")])
+            kept = {
+                "reply": reply.text,
+                "usage": reply.usage.as_dict(),
+                "finish": reply.finish,
+                "prompt": exact,
+                "shape": shape,
+            }
+            writer.add(EDIT, kept)
+            said.append(reply)
+    model = open_model(Settings(), f"tape:{tmp_path / 'tape.jsonl'}")
+    for n, reply in enumerate(said):
+        again = reply_of(say(model, EDIT, f"ask {n}"))
+        assert (again.text, again.usage, again.finish) == (reply.text, reply.usage, reply.finish)
+    assert model.drift == []
+
+
+def test_two_trials_in_threads_each_with_a_model(tmp_path):
+    many = [entry_of(EDIT, n, result(f"e{n}")) for n in range(1, 51)]
+    write_tape(tmp_path / "tape.jsonl", HEAD, many)
+    start = threading.Barrier(4)
+
+    def replay(_: int) -> list[str]:
+        model = open_model(Settings(), f"tape:{tmp_path / 'tape.jsonl'}")
+        start.wait()
+        return [say(model, EDIT).text for _ in many]
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(replies == [entry.reply for entry in many] for replies in pool.map(replay, range(4)))
+
+
+def test_shipped_tapes_are_found(tmp_path, monkeypatch):
+    monkeypatch.setattr(content, "folder", lambda name: tmp_path / name)
+    path = tmp_path / "reproducebench" / "lsm-darcy" / "tapes" / "small.jsonl"
+    write_tape(path, HEAD, CALLS)
+    assert find_tape("lsm-darcy", "small") == path
+    assert find_tape("lsm-darcy", "full") is None and find_tape("none", "small") is None
+
+
+def test_reading_tapes_needs_no_langchain():
+    code = "import sys, autoreproduce.tape, autoreproduce.models, autoreproduce.commands, autoreproduce.budget; "
+    code += (
+        "heavy = ('langchain', 'openai', 'tiktoken', 'genai'); print([m for m in sys.modules if m.startswith(heavy)])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
