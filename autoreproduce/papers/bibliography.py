@@ -11,8 +11,8 @@ import re
 from pathlib import Path
 
 from autoreproduce.papers.latex_macros import braced
-from autoreproduce.papers.latex_markdown import to_text
 from autoreproduce.papers.latex_source import read_text, without_comments
+from autoreproduce.papers.latex_text import to_text
 from autoreproduce.papers.model import Reference
 from autoreproduce.papers.references import reference
 

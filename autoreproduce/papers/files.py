@@ -12,8 +12,9 @@ from autoreproduce.errors import PaperError
 from autoreproduce.papers.archive import unpack
 from autoreproduce.papers.bibliography import latex_references
 from autoreproduce.papers.latex_macros import braced
-from autoreproduce.papers.latex_markdown import to_markdown, to_text
+from autoreproduce.papers.latex_markdown import to_markdown
 from autoreproduce.papers.latex_source import inlined, main_file, read_text
+from autoreproduce.papers.latex_text import to_text
 from autoreproduce.papers.mineru import read_by_mineru, take_pictures
 from autoreproduce.papers.model import SMALLEST_FIGURE, Figure, Reference, Source, png_size
 from autoreproduce.papers.pdf import read_pdf

@@ -57,6 +57,8 @@ def to_markdown(latex: str) -> tuple[str, Converted]:
     """
     macros, rest = definitions(latex)
     rest = with_environments(rest, macros)
+    # in an address % is a character, but the parser takes it for a comment
+    rest = re.sub(r"\\(?:url|href)\s*\{[^{}\n]*\}", lambda found: re.sub(r"(?<!\\)%", r"\%", found[0]), rest)
     begin, end = rest.find(r"\begin{document}"), rest.rfind(r"\end{document}")
     if begin >= 0:
         rest = rest[begin + len(r"\begin{document}") : end if end > begin else len(rest)]
@@ -83,24 +85,11 @@ def tidy(text: str) -> str:
     return re.sub(r"\n{3,}", "\n\n", re.sub(r"[ \t]+\n", "\n", text)).strip() + "\n"
 
 
-def to_text(latex: str) -> str:
-    """A short piece (a title, an entry of a bibliography) on one line, without markup; formulas stay."""
-    from pylatexenc.latex2text import LatexNodes2Text  # type: ignore[import-untyped]
-
-    latex = re.sub(r"\\(?:url|path|doi)\s*\{([^{}]*)\}", lambda found: found[1].replace("_", r"\_"), latex)
-    latex = re.sub(r"\\href\s*\{[^{}]*\}", "", latex)
-    try:
-        text = LatexNodes2Text(math_mode="verbatim", keep_comments=True).latex_to_text(latex)
-    except Exception:  # the parser, fed with what is no LaTeX, may raise anything: then the source has to do
-        text = re.sub(r"\\[A-Za-z]+|[{}]", " ", latex)
-    return " ".join(text.split())
-
-
 class Converter:
     """Renders a tree of nodes. Anything it gathers is in `found`."""
 
     def __init__(self, macros: dict[str, Macro]) -> None:
-        from pylatexenc.latex2text import LatexNodes2Text
+        from pylatexenc.latex2text import LatexNodes2Text  # type: ignore[import-untyped]
         from pylatexenc.latexwalker import get_default_latex_context_db  # type: ignore[import-untyped]
         from pylatexenc.macrospec import EnvironmentSpec, MacroSpec  # type: ignore[import-untyped]
 
@@ -132,7 +121,7 @@ class Converter:
             "appendix": lambda *_: self.begin_appendix(),
             "includegraphics": self.graphic,
             "href": lambda _, arguments: f"[{_line(self.last(arguments))}]({_verbatim(arguments[0])})",
-            "url": lambda _, arguments: _verbatim(arguments[-1]),
+            "url": lambda _, arguments: _verbatim(arguments[-1]).replace("\\%", "%"),
         }
 
     def convert(self, latex: str) -> str:
@@ -175,7 +164,7 @@ class Converter:
         """The Markdown of a macro and its arguments."""
         name, arguments = node.macroname, _arguments(node)
         if name in self.macros:
-            return self.expanded(self.macros[name], arguments)
+            return self.expanded(self.macros[name], arguments) + (node.macro_post_space or "")
         if name in self.of_macro:
             return self.of_macro[name](name, arguments)
         if self.fallback.latex_context.get_macro_spec(name) is not None:  # a character: \\'e, \\%, \\S

@@ -34,7 +34,7 @@ DROPPED = {  # and all they take
     "captionsetup": "[{", "thanks": "{", "footnotemark": "[", "renewcommand": "{[[{", "newtheorem": "*{[{[",
     "hypersetup": "{", "graphicspath": "{", "title": "[{", "author": "[{", "date": "{", "affil": "[{",
     "maketitle": "", "index": "{", "phantom": "{", "hypertarget": "{{", "printbibliography": "[", "nocite": "{",
-    "arraystretch": "", "tabcolsep": "", "looseness": "", "specialrule": "{{{", "addlinespace": "[", "noalign": "{",
+    "arraystretch": "", "xspace": "", "tabcolsep": "", "specialrule": "{{{", "addlinespace": "[", "noalign": "{",
     "icmltitlerunning": "{", "icmlauthor": "{{", "icmlaffiliation": "{{", "icmlcorrespondingauthor": "{{",
     "icmlkeywords": "{", "icmlsetsymbol": "{{", "printAffiliationsAndNotice": "{", "label": "{",
     "bibinfo": "{", "DeclareMathOperator": "*{{", "newlength": "{", "allowdisplaybreaks": "[",
@@ -47,7 +47,7 @@ STATEMENT = re.compile(
     r"(theorem|lemma|proposition|corollary|definition|remark|example|assumption|claim|proof|conjecture)\w*\*?", re.I
 )
 LISTS = ["itemize", "enumerate", "description", "compactitem", "compactenum", "inparaenum", "itemize*", "enumerate*"]
-SPACES = ["\\", "newline", "linebreak", "par", "quad", "qquad", "hfill", "newpage", "clearpage", "xspace", *",;:! "]
+SPACES = ["\\", "newline", "linebreak", "par", "quad", "qquad", "hfill", "newpage", "clearpage", *",;:! "]
 CAPTIONS = ["caption", "captionof"]
 NOTES = ["footnote", "footnotetext"]
 ONE_FORMULA = re.compile(r"(equation|displaymath|math)\*?")

@@ -85,7 +85,7 @@ def body_of(text: str) -> str:
 
 
 def _is_dropped(section: Section, after_list: bool) -> bool:
-    appendix = after_list or re.match(r"(?:appendix\s*)?[A-Z]([.:]|\.\d|\s)", section.heading)
+    appendix = after_list or re.match(r"(?:(?i:appendix)\s*)?[A-Z]([.:]|\.\d|\s)", section.heading)
     proofs = _PROOFS.fullmatch(section.heading) and not re.search(
         r"experiment|implementation|detail|result|setting|algorithm|pseudo", section.heading, re.I
     )

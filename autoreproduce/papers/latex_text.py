@@ -1,0 +1,18 @@
+"""Short pieces of LaTeX (a title, an entry of a bibliography) to plain text."""
+
+from __future__ import annotations
+
+import re
+
+
+def to_text(latex: str) -> str:
+    """A short piece (a title, an entry of a bibliography) on one line, without markup; formulas stay."""
+    from pylatexenc.latex2text import LatexNodes2Text  # type: ignore[import-untyped]
+
+    latex = re.sub(r"\\(?:url|path|doi)\s*\{([^{}]*)\}", lambda found: found[1].replace("_", r"\_"), latex)
+    latex = re.sub(r"\\href\s*\{[^{}]*\}", "", latex)
+    try:
+        text = LatexNodes2Text(math_mode="verbatim", keep_comments=True).latex_to_text(latex)
+    except Exception:  # the parser, fed with what is no LaTeX, may raise anything: then the source has to do
+        text = re.sub(r"\\[A-Za-z]+|[{}]", " ", latex)
+    return " ".join(text.split())

@@ -1,0 +1,247 @@
+"""LaTeX to Markdown: a paper in several files, with what papers do to LaTeX."""
+
+from __future__ import annotations
+
+import pytest
+from latex_maker import BBL, FILES, MAIN, write
+
+from autoreproduce.config import Settings
+from autoreproduce.errors import PaperError
+from autoreproduce.papers.bibliography import from_bibitems
+from autoreproduce.papers.files import latex_title, read_file
+from autoreproduce.papers.latex_markdown import to_markdown
+from autoreproduce.papers.latex_source import main_file, one_text, without_comments
+from autoreproduce.papers.model import png_size
+from autoreproduce.papers.sections import body_of
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return write(tmp_path / "source", FILES)
+
+
+@pytest.fixture
+def parts(folder, tmp_path):
+    return read_file(Settings(), folder, tmp_path / "out")
+
+
+def test_the_main_file_is_found(folder):
+    assert main_file(folder) == folder / "main.tex"
+    (folder / "main.tex").rename(folder / "zz.tex")
+    assert main_file(folder) == folder / "zz.tex"
+
+
+def test_files_are_put_in_and_comments_taken_out(folder):
+    text, _ = one_text(folder)
+    assert r"\section{Method}" in text
+    assert r"\section{Experiments}" in text
+    for gone in ("SECRET", "a comment", "the first", "not \\emph", "Nothing to see"):
+        assert gone not in text
+    assert r"70\% cheaper" in text
+    assert "https://example.org/a%20b" in text
+    assert r"\verb|x%y|" in text
+
+
+def test_comments_leave_paragraphs_as_they_are():
+    assert without_comments("a% one\n\nb\n  % whole line\nc \\% d \\\\% e\n") == "a\n\nb\nc \\% d \\\\\n"
+
+
+def test_title_and_structure(parts):
+    assert parts.title == "Small Grids for Large Equations"
+    heads = [line for line in parts.text.splitlines() if line.startswith("#")]
+    assert heads == [
+        "# Small Grids for Large Equations",
+        "## Abstract",
+        "## Method",
+        "## Experiments",
+        "## Acknowledgements",
+        "## Appendix A. Proof of Theorem 1",
+        "### A lemma",
+        "## Appendix B. Training details",
+        "## Macros in the formulas",
+        "## References",
+    ]
+
+
+def test_formulas_stand_as_they_were_written(parts):
+    assert "$\\bx\\in\\mathbb{R}^{d}$" in parts.text
+    formula = r"L(\theta) = \frac{1}{N}\sum_{i=1}^{N} \norm{f_\theta(\bx_i) - y_i}^2"
+    assert f"$$\n\\label{{eq:loss}}\n  {formula}\n$$" in parts.text
+    assert "$$\n\\begin{align*}\n  a &= b \\\\ \n  c &= d\n\\end{align*}\n$$".replace(" \n", "\n") in parts.text
+    assert "as in Eq. eq:loss" in parts.text
+
+
+def test_macros_are_put_out_in_text_and_listed_for_formulas(parts):
+    assert "We present GridNet, which is 70% cheaper." in parts.text
+    listed = parts.text.split("## Macros in the formulas")[1]
+    assert "\\bx = \\mathbf{x}" in listed
+    assert "\\norm{#1} = \\left\\|#1\\right\\|" in listed
+    assert "\\ours" not in listed
+
+
+def test_citations_lists_tables_captions(parts):
+    assert "given [cao2021; li2020, see, Sec. 2]." in parts.text
+    assert "- one **bold** thing\n- another:\n  1. inner\n  2. second" in parts.text
+    assert "*Table tab:main: Relative error of GridNet, lower is better.*" in parts.text
+    assert (
+        "| Model | Error |  |\n|---|---|---|\n|  | Darcy | Pipe |\n"
+        "| FNO [li2020] | 0.0108 | 0.0067 |\n| GridNet | **0.0065** | 0.0050 |"
+    ) in parts.text
+    assert "*Figure fig:error: The error falls.*" in parts.text
+    assert "Erdős and Schrödinger agree—really. It's “quoted”." in parts.text
+    assert "```latex\n\\begin{algorithm}" in parts.text
+
+
+def test_figures_become_png(parts):
+    assert [figure.caption for figure in parts.figures] == ["The error falls."]
+    assert min(png_size(parts.figures[0].path)) > 500
+
+
+def test_references_from_the_bbl(parts):
+    assert [(reference.key, reference.title, reference.arxiv_id) for reference in parts.references] == [
+        ("cao2021", "Choose a transformer: Fourier or Galerkin", None),
+        ("li2020", "Fourier neural operator for parametric partial differential equations", "2010.08895"),
+    ]
+    assert parts.references[0].text == "Shuhao Cao. Choose a transformer: Fourier or Galerkin. In NeurIPS, 2021."
+    assert "- [cao2021] Shuhao Cao." in parts.text
+
+
+def test_references_from_the_bib_without_a_bbl(folder, tmp_path):
+    (folder / "main.bbl").unlink()
+    references = read_file(Settings(), folder, tmp_path / "out").references
+    assert [(reference.key, reference.title, reference.arxiv_id) for reference in references] == [
+        ("cao2021", "Choose a Transformer: Fourier or Galerkin", None),
+        ("li2020", "Fourier Neural Operator", "2010.08895"),
+    ]
+
+
+def test_references_within_the_text(folder, tmp_path):
+    (folder / "main.bbl").unlink()
+    (folder / "main.tex").write_text(MAIN.replace(r"\bibliography{refs}", BBL))
+    assert [reference.key for reference in read_file(Settings(), folder, tmp_path / "o").references] == [
+        "cao2021",
+        "li2020",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("item", "title"),
+    [
+        (r"A.~Vaswani, ``Attention is all you need,'' in \emph{NeurIPS}, 2017.", "Attention is all you need"),
+        (
+            r"\bibfield{author}{\bibinfo{person}{D. Kingma}.} \bibinfo{year}{2015}\natexlab{}. "
+            r"\showarticletitle{Adam: A Method for Stochastic Optimization}. \bibinfo{journal}{ICLR}.",
+            "Adam: A Method for Stochastic Optimization",
+        ),
+        (r"Vaswani, A., et al.: Attention is all you need. In: NeurIPS (2017)", "Attention is all you need"),
+        (
+            r"L.~C. Evans.\newblock {\em Partial differential equations}.\newblock AMS, 2010.",
+            "Partial differential equations",
+        ),
+    ],
+)
+def test_bibliography_styles(item, title):
+    assert (
+        from_bibitems(rf"\begin{{thebibliography}}{{9}}\bibitem{{k}} {item}\end{{thebibliography}}")[0].title == title
+    )
+
+
+def test_a_biblatex_bbl(folder, tmp_path):
+    entry = r"""\entry{cao2021}{inproceedings}{}
+      \name{author}{1}{}{{{hash=1}{family={Cao}, given={Shuhao},}}}
+      \field{title}{Choose a Transformer}
+      \field{year}{2021}
+    \endentry"""
+    (folder / "main.bbl").write_text(r"\refsection{0}" + entry + r"\endrefsection")
+    [reference] = read_file(Settings(), folder, tmp_path / "out").references
+    assert (reference.key, reference.title, reference.text) == (
+        "cao2021",
+        "Choose a Transformer",
+        "Shuhao Cao. Choose a Transformer. 2021",
+    )
+
+
+def test_the_body_leaves_out_what_a_reproduction_does_not_need(parts):
+    body = body_of(parts.text)
+    for gone in ("Shuhao", "We thank", "It is obvious", "More so"):
+        assert gone not in body
+    for kept in ("The learning rate is", "0.0065", "## Macros in the formulas", "Abstract"):
+        assert kept in body
+
+
+def test_a_single_tex_file(folder, tmp_path):
+    parts = read_file(Settings(), folder / "main.tex", tmp_path / "out")
+    assert "0.0065" in parts.text
+    assert len(parts.references) == 2
+
+
+def test_files_that_include_each_other(tmp_path):
+    write(
+        tmp_path,
+        {
+            "main.tex": b"\\documentclass{a}\\begin{document}A\\input{b}\\end{document}",
+            "b.tex": b"B\\input{main}\\input{b}",
+        },
+    )
+    assert one_text(tmp_path)[0].count("B") == 1
+
+
+def test_files_that_grow_without_end(tmp_path):
+    files = {f"f{n}.tex": f"\\input{{f{n + 1}}}\\input{{f{n + 1}}}".encode() for n in range(10)}
+    write(
+        tmp_path,
+        {
+            **files,
+            "main.tex": b"\\documentclass{a}\\begin{document}\\input{f0}\\end{document}",
+            "f10.tex": b"x" * 50_000,
+        },
+    )
+    with pytest.raises(PaperError, match="without end"):
+        one_text(tmp_path)
+
+
+def test_input_does_not_leave_the_folder(tmp_path):
+    (tmp_path / "secret.tex").write_text("SECRET")
+    write(
+        tmp_path / "paper",
+        {"main.tex": b"\\documentclass{a}\\begin{document}\\input{../secret}\\input{/etc/hostname}x\\end{document}"},
+    )
+    (tmp_path / "paper" / "link.tex").symlink_to(tmp_path / "secret.tex")
+    (tmp_path / "paper" / "main.tex").write_text(
+        r"\documentclass{a}\begin{document}\input{../secret}\input{link}x\end{document}"
+    )
+    assert "SECRET" not in one_text(tmp_path / "paper")[0]
+
+
+def test_macros_without_end_and_deep_groups():
+    text, _ = to_markdown(r"\newcommand{\a}{\b\b}\newcommand{\b}{\a\a}\begin{document}x \a y\end{document}")
+    assert "x" in text
+    with pytest.raises(PaperError, match="too deep"):
+        to_markdown("{" * 5000 + "}" * 5000)
+
+
+@pytest.mark.parametrize(
+    ("latex", "title"),
+    [
+        (r"\icmltitlerunning{Short}\icmltitle{The {\bf Bold} Title $x^2$}", "The Bold Title $x^2$"),
+        (r"\title{One\footnote{two}\\[1ex] three}", "One three"),
+        (r"\title{\Large Caf\'e}", "Café"),
+        (r"\titlespacing{x}", ""),
+        (r"\title{unclosed", ""),
+    ],
+)
+def test_titles(latex, title):
+    assert latex_title(latex) == title
+
+
+@pytest.mark.parametrize("name", ["notes.tex", "x.tex"])
+def test_a_folder_or_file_without_a_paper(tmp_path, name):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(PaperError, match=r"no \.tex file"):
+        read_file(Settings(), tmp_path / "empty", tmp_path / "out")
+    wrapper = (
+        r"\documentclass{article}\usepackage{pdfpages}\begin{document}\includepdf[pages=-]{paper.pdf}\end{document}"
+    )
+    (tmp_path / name).write_text(wrapper + "\n" * 8000)
+    with pytest.raises(PaperError, match="holds no text"):
+        read_file(Settings(), tmp_path / name, tmp_path / "out")
