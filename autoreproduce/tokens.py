@@ -20,8 +20,12 @@ _LONG = 400_000  # characters; above it the exact count takes seconds
 
 
 def rough_tokens(text: str) -> int:
-    """About how many tokens: a quarter of the bytes, rounded up. -2 % on a paper, +23 % on code."""
-    return -(-len(text.encode("utf-8", "replace")) // 4)
+    """About how many tokens, rather too many: a third of the bytes, rounded up.
+
+    Against o200k_base: +8 % on a paper full of formulas, +5 % and +38 % on code. A quarter, the usual rule,
+    is 19 % too low on that paper, and a budget that reserves too little is passed.
+    """
+    return -(-len(text.encode("utf-8", "replace")) // 3)
 
 
 def count_tokens(text: str) -> int:
