@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -165,11 +165,13 @@ def _finish(request: Request, json: bool) -> Finished:
     from autoreproduce.runner.attempt import attempt
     from autoreproduce.runner.signals import sigterm_interrupts
 
-    kind = "json" if json else "auto"
-    with sigterm_interrupts(), open_view(kind, sys.stdout) as view:
+    kind: Literal["json", "auto"] = "json" if json else "auto"
+    with sigterm_interrupts(), open_view(kind, sys.stdout, request.task) as view:
         request.observers = [view]
         finished = attempt(request)
-    say_outcome(finished.outcome, finished.folder, sys.stdout, kind, task=finished.task, earlier=finished.earlier)
+    if finished.earlier and not json:
+        print(f"This trial ended earlier and was not run again (--trial {request.number + 1} makes another attempt).")
+    say_outcome(finished.outcome, finished.folder, sys.stdout, kind, task=finished.task)
     return finished
 
 

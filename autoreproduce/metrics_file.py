@@ -56,9 +56,7 @@ def read_metrics(path: Path, needs: str | None = None) -> MetricsFile:
     except FileNotFoundError:
         raise CommandError(f"{path.name} was not written: write it as the program's last act") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise CommandError(
-            f"{path.name} cannot be read ({error}): write it as UTF-8 text with json.dump"
-        ) from None
+        raise CommandError(f"{path.name} cannot be read ({error}): write it as UTF-8 text with json.dump") from None
     return parse_metrics(text, needs, path.name)
 
 

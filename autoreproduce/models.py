@@ -41,6 +41,7 @@ _FINISH = {
     "content_filter": "filter", "refusal": "filter", "safety": "filter",
 }  # fmt: skip
 _THINKING = re.compile(r"\A\s*<(think|thinking)>.*?</\1>\s*", re.DOTALL)
+ASKED = "\n# What is asked"  # the heading with which the templates begin what differs
 _MODEL_HELP = "set --model provider:name with the provider's key, --base-url for a local server, or --model tape"
 
 
@@ -153,12 +154,23 @@ def call(model: BaseChatModel, messages: Sequence[BaseMessage], place: Place) ->
 
 
 def _cacheable(model: BaseChatModel, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """The messages, with the end of the system prompt marked for Anthropic's prompt cache; others cache unasked."""
-    first = messages[0] if messages else None
-    if type(model).__name__ != "ChatAnthropic" or first is None or first.type != "system" or not first.text:
+    """The messages, with what other prompts share marked for Anthropic's prompt cache; others cache unasked.
+
+    Marked are the system message and all before the last heading of the first question, which says what is asked.
+    """
+    if type(model).__name__ != "ChatAnthropic":
         return list(messages)
-    block = {"type": "text", "text": first.text, "cache_control": {"type": "ephemeral"}}
-    return [first.model_copy(update={"content": [block]}), *messages[1:]]
+    return [_marked(message) if n < 2 else message for n, message in enumerate(messages)]
+
+
+def _marked(message: BaseMessage) -> BaseMessage:
+    if not isinstance(message.content, str) or not message.content:
+        return message
+    shared, asked, rest = message.content.rpartition(ASKED) if message.type == "human" else (message.content, "", "")
+    blocks = [{"type": "text", "text": shared, "cache_control": {"type": "ephemeral"}}] if shared.strip() else []
+    return message.model_copy(
+        update={"content": [*blocks, *([{"type": "text", "text": asked + rest}] if rest else [])]}
+    )
 
 
 def _with_usage(message: AIMessage, messages: Sequence[BaseMessage]) -> AIMessage:

@@ -170,70 +170,10 @@ def entry_of(place: Place, step: int, result: Mapping[str, Any]) -> TapeEntry:
     return TapeEntry(**place._asdict(), step=step, usage=usage, **kept)
 
 
-class TapeWriter:
-    """Writes a tape while a trial runs. `add` is called for every model step, those of a resumed journal too.
-
-    On resume the file is brought in line with the journal: a torn last line is owed again, a call that was
-    written but never reached the journal is replaced by the one that did.
-    """
-
-    def __init__(self, path: Path, head: TapeHead, resume: bool = False) -> None:
-        self.path, self.head = path, head
-        self._entries: list[TapeEntry] = []
-        self._added = 0
-        self._calls: Counter[Place] = Counter()
-        if not path.exists():
-            write_tape(path, head, [])
-            return
-        if not resume:
-            raise UsageError(f"the tape {path} is there already: name another file, or remove it")
-        _cut_torn_line(path)
-        self.head, self._entries = self._same(read_tape(path)) if path.stat().st_size else (head, [])
-        write_tape(path, self.head, self._entries)
-
-    def add(self, place: Place, result: Mapping[str, Any]) -> None:
-        """Put down one model step; `result` is that of the journal's step."""
-        self._calls[place] += 1
-        entry = entry_of(place, self._calls[place], result)
-        known = self._entries[self._added : self._added + 1]
-        if known != [entry]:
-            if known:
-                del self._entries[self._added :]
-                write_tape(self.path, self.head, self._entries)
-            self._append(entry)
-        self._added += 1
-
-    def _append(self, entry: TapeEntry) -> None:
-        self._entries.append(entry)
-        try:
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write(entry.model_dump_json() + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise UsageError(f"the tape {self.path} cannot be written ({error.strerror}): make room") from error
-
-    def _same(self, tape: Tape) -> Tape:
-        for key in ("model", "task", "profile"):
-            old, new = getattr(tape.head, key), getattr(self.head, key)
-            if old != new:
-                raise UsageError(
-                    f"the tape {self.path} records another trial ({key}: {old} → {new}): name another file"
-                )
-        return tape
-
-
 def find_tape(task_id: str, profile: str) -> Path | None:
     """The tape that ships for a task under a profile, None where there is none."""
     path = content.folder("reproducebench") / task_id / "tapes" / f"{profile}.jsonl"
     return path if path.is_file() else None
-
-
-def _cut_torn_line(path: Path) -> None:
-    data = path.read_bytes()
-    whole = data.rfind(b"\n") + 1
-    if whole < len(data):
-        os.truncate(path, whole)
 
 
 def _line(kind: type[_Line], line: str, path: Path, number: int) -> _Line:

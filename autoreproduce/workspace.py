@@ -27,14 +27,14 @@ class Workspace:
     """The files of one trial's program. Only what is committed through here is tracked."""
 
     def __init__(self, trial_folder: Path) -> None:
-        self.folder = trial_folder / "workspace"
-        self.history = trial_folder / "history.git"
+        self.folder = trial_folder.resolve() / "workspace"
+        self.history = trial_folder.resolve() / "history.git"
 
     def git(self, *arguments: str) -> str:
         """The output of a git command on the history, run with no configuration but ours."""
         environment = {
-            "PATH": os.environ.get("PATH", os.defpath), "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull,
-            "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "HOME": str(self.history),
+            "PATH": os.environ.get("PATH", os.defpath),
+            "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "HOME": str(self.history),
         }  # fmt: skip
         where = (f"--git-dir={self.history}", f"--work-tree={self.folder}")
         done = subprocess.run(

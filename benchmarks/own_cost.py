@@ -97,7 +97,9 @@ def tape_tokens(path: Path) -> list[tuple[str, int, int, int, int]]:
     for phase in PHASES:
         usages = [entry["usage"] for entry in entries if entry["phase"] == phase]
         if usages:
-            rows.append((phase, len(usages), *(sum(u.get(k, 0) for u in usages) for k in ("input", "cached", "output"))))
+            rows.append(
+                (phase, len(usages), *(sum(u.get(k, 0) for u in usages) for k in ("input", "cached", "output")))
+            )
     return rows
 
 
@@ -112,7 +114,9 @@ def main() -> None:
     cost = step_cost(steps.steps)
     print(f"{date.today()}, {platform.machine()}, {platform.python_version()}, `python benchmarks/own_cost.py`\n")
     print("| what | figure |\n|---|---|")
-    print(f"| own cost a step (36 KB prompt, 4 KB reply, fsync) | {cost['wall ms']:.1f} ms, {cost['cpu ms']:.1f} ms CPU |")
+    print(
+        f"| own cost a step (36 KB prompt, 4 KB reply, fsync) | {cost['wall ms']:.1f} ms, {cost['cpu ms']:.1f} ms CPU |"
+    )
     print(f"| journal a step | {cost['journal bytes'] / 1000:.1f} KB |")
     print(f"| `--help` | {help_seconds():.2f} s |")
     if not steps.no_replay:

@@ -14,7 +14,7 @@ from pathlib import Path
 import tiny
 
 from autoreproduce import trial as trial_module
-from autoreproduce.cli import Settings
+from autoreproduce.config import Settings
 from autoreproduce.runner.attempt import Request, attempt
 from autoreproduce.runner.find import find_or_make_task
 

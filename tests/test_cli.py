@@ -32,7 +32,10 @@ def test_the_lazy_table_agrees_with_the_commands() -> None:
 def test_help_answers_at_once_and_imports_no_command() -> None:
     began = time.perf_counter()
     done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "autoreproduce", "--help"], capture_output=True, text=True, timeout=30
+        [sys.executable, "-X", "importtime", "-m", "autoreproduce", "--help"],
+        capture_output=True,
+        text=True,
+        timeout=30,
     )
     assert "reproduce" in done.stdout
     assert not {"pydantic", "langchain_core", "rich.console", "numpy"} & {
@@ -73,7 +76,11 @@ def test_a_key_without_a_model_is_asked_about(monkeypatch: pytest.MonkeyPatch, i
 
 def test_an_error_is_one_line_on_stderr_without_a_traceback(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "autoreproduce", "--task", "Darcie"], cwd=tmp_path, capture_output=True, text=True, timeout=30
+        [sys.executable, "-m", "autoreproduce", "--task", "Darcie"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=30,
     )
     assert done.returncode == 2
     assert done.stderr.startswith("autoreproduce: no task answers to Darcie")

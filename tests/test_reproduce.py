@@ -10,7 +10,7 @@ import pytest
 import tiny
 from chat_server import chat_server
 
-from autoreproduce.trial import read_journal
+from autoreproduce.journal import read_journal
 
 HERE = Path(__file__).parent
 
@@ -18,7 +18,12 @@ HERE = Path(__file__).parent
 def autoreproduce(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "AUTOREPRODUCE_CACHE_DIR": str(folder / "cache"), **environment}
     return subprocess.run(
-        [sys.executable, "-m", "autoreproduce", *arguments], cwd=folder, env=env, capture_output=True, text=True, timeout=100
+        [sys.executable, "-m", "autoreproduce", *arguments],
+        cwd=folder,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=100,
     )
 
 
@@ -74,7 +79,9 @@ def test_a_corrected_summary_is_a_new_version_and_later_prompts_hold_it(recorded
 
 def test_what_one_keeps(recorded: Path) -> None:
     result = recorded / "trial/result"
-    assert {"README.md", "requirements.txt", "main.py", "method.py", "data.py", "metrics.json"} <= {p.name for p in result.iterdir()}
+    assert {"README.md", "requirements.txt", "main.py", "method.py", "data.py", "metrics.json"} <= {
+        p.name for p in result.iterdir()
+    }
     assert "squared_error" in (recorded / "trial/report.html").read_text()
 
 
@@ -88,7 +95,9 @@ def test_the_finished_trial_is_not_run_again(recorded: Path) -> None:
 
 
 def test_a_replay_says_so_first_and_measures_the_same(recorded: Path) -> None:
-    done = autoreproduce(recorded, *tiny.COMMAND, "--model", "tape:tape.jsonl", "--sandbox", "process", "--out", "replayed")
+    done = autoreproduce(
+        recorded, *tiny.COMMAND, "--model", "tape:tape.jsonl", "--sandbox", "process", "--out", "replayed"
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "REPLAYED" in done.stdout.splitlines()[0]
     first, second = (json.loads((recorded / name / "outcome.json").read_text()) for name in ("trial", "replayed"))
@@ -116,7 +125,12 @@ def test_a_trial_killed_at_every_step_ends_the_same(recorded: Path, tmp_path: Pa
     assert outcomes[0]["metric"] == outcomes[1]["metric"]
     assert outcomes[0]["edits"] == outcomes[1]["edits"]
     logs = [
-        subprocess.run(["git", f"--git-dir={f}/trial/history.git", "log", "--format=%s %T"], capture_output=True, text=True, check=True)
+        subprocess.run(
+            ["git", f"--git-dir={f}/trial/history.git", "log", "--format=%s %T"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         for f in (recorded, tmp_path)
     ]
     assert logs[0].stdout == logs[1].stdout

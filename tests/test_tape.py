@@ -20,7 +20,6 @@ from autoreproduce.tape import (
     Place,
     TapeEntry,
     TapeHead,
-    TapeWriter,
     entry_of,
     find_tape,
     prompt_digests,
@@ -155,45 +154,10 @@ def test_what_is_no_tape(tmp_path):
             read_tape(tmp_path / name)
 
 
-def test_a_tape_is_written_as_the_trial_goes(tmp_path):
-    path = tmp_path / "new" / "tape.jsonl"
-    writer = TapeWriter(path, HEAD)
-    for entry in CALLS:
-        writer.add(entry.place, result(entry.reply))
-        assert read_tape(path).entries[-1].reply == entry.reply
-    assert read_tape(path) == (HEAD, CALLS)
-    with pytest.raises(UsageError, match="there already"):
-        TapeWriter(path, HEAD)
-
-
-@pytest.mark.parametrize("kept", range(0, 700, 23))
-def test_a_recording_killed_at_any_byte_goes_on(tmp_path, tape, kept):
-    whole = tape.read_bytes()
-    path = tmp_path / "cut.jsonl"
-    path.write_bytes(whole[: min(kept * 2, len(whole))])
-    writer = TapeWriter(path, HEAD, resume=True)
-    for entry in CALLS:
-        writer.add(entry.place, result(entry.reply))
-    assert path.read_bytes() == whole
-
-
-def test_a_call_that_was_made_again_replaces_the_old_one(tape):
-    writer = TapeWriter(tape, HEAD.model_copy(update={"recorded": "2026-11-21"}), resume=True)
-    writer.add(REVIEW, result("r1"))
-    writer.add(EDIT, result("another e1"))
-    read = read_tape(tape)
-    assert read.head == HEAD and [entry.reply for entry in read.entries] == ["r1", "another e1"]
-
-
-def test_another_trials_tape_is_not_gone_on_with(tape):
-    with pytest.raises(UsageError, match=r"task: lsm-darcy → other"):
-        TapeWriter(tape, HEAD.model_copy(update={"task": "other"}), resume=True)
-
-
 def test_where_no_tape_can_be_written(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="name another file"):
-        TapeWriter(tmp_path / "file" / "tape.jsonl", HEAD)
+        write_tape(tmp_path / "file" / "tape.jsonl", HEAD, [])
 
 
 def test_a_journal_becomes_a_tape_that_replays_it(tmp_path):
@@ -220,8 +184,7 @@ def test_a_journal_becomes_a_tape_that_replays_it(tmp_path):
 def test_a_live_call_recorded_and_replayed_is_the_same(tmp_path):
     with chat_server([Answer("first", cached_tokens=50), Answer("second", finish="length")]) as server:
         live = open_model(Settings(base_url=server.base_url), "mine")
-        writer = TapeWriter(tmp_path / "tape.jsonl", HEAD)
-        said = []
+        said, entries = [], []
         for n in range(2):
             reply = reply_of(say(live, EDIT, f"ask {n}"))
             exact, shape = prompt_digests([("human", f"ask {n}")])
@@ -232,8 +195,9 @@ def test_a_live_call_recorded_and_replayed_is_the_same(tmp_path):
                 "prompt": exact,
                 "shape": shape,
             }
-            writer.add(EDIT, kept)
+            entries.append(entry_of(EDIT, n + 1, kept))
             said.append(reply)
+    write_tape(tmp_path / "tape.jsonl", HEAD, entries)
     model = open_model(Settings(), f"tape:{tmp_path / 'tape.jsonl'}")
     for n, reply in enumerate(said):
         again = reply_of(say(model, EDIT, f"ask {n}"))

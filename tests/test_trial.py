@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from autoreproduce.errors import TrialError
-from autoreproduce.trial import Outcome, Trial, TrialRecord, append_line, read_journal
+from autoreproduce.journal import append_line, read_journal
+from autoreproduce.trial import Outcome, Trial, TrialRecord
 
 
 def record(**changes) -> TrialRecord:

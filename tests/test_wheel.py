@@ -14,7 +14,9 @@ ROOT = Path(__file__).parent.parent
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
-    subprocess.run([sys.executable, "-m", "build", "--wheel", "--outdir", str(folder), str(ROOT)], check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--outdir", str(folder), str(ROOT)], check=True, capture_output=True
+    )
     return next(folder.glob("*.whl"))
 
 
@@ -36,7 +38,13 @@ def test_the_wheel_reproduces_the_shipped_tape_in_an_empty_environment(wheel: Pa
 @pytest.mark.slow
 def test_the_wheel_holds_the_content_and_no_third_party_code(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    for needed in ("prompts/system.md", "reproducebench/lsm/task.yaml", "lineage_cache/", "sandbox/Dockerfile", "sandbox/seccomp.json"):
+    for needed in (
+        "prompts/system.md",
+        "reproducebench/lsm/task.yaml",
+        "lineage_cache/",
+        "sandbox/Dockerfile",
+        "sandbox/seccomp.json",
+    ):
         assert any(name.startswith(f"autoreproduce/_content/{needed}") for name in names), needed
     assert not [name for name in names if name.startswith("tests/")]
     assert any(name.startswith("autoreproduce/eval/report/templates/") for name in names)

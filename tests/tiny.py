@@ -39,7 +39,7 @@ if __name__ == "__main__":
     from data import load
     print("gradient", gradient(build_model(), load("train")[:4]))
 '''
-MAIN = '''import argparse, json
+MAIN = """import argparse, json
 from data import load
 from method import build_model, gradient
 
@@ -61,7 +61,7 @@ def main():
 LR = 0.05
 if __name__ == "__main__":
     main()
-'''
+"""
 CLEAN = '''"""Fits a line by gradient descent: python main.py"""
 import argparse
 import json
@@ -90,6 +90,9 @@ if __name__ == "__main__":
 '''
 
 
+LINE = MAIN.splitlines().index("LR = 0.05") + 1
+
+
 def edit(text: str, lines: str = "1 0") -> str:
     return f"My choices are plain.\n\nEDIT {lines}\n~~~~python\n{text}~~~~\n"
 
@@ -100,7 +103,9 @@ def reply(request: Any) -> str:
     asked = message.rsplit("# What is asked", 1)[-1]
     if "summary" in asked and "Write the" in asked:
         stage = next(s for s in ("overall", "method", "experiment") if f"Write the {s} summary" in asked)
-        return f"The {stage}: fit $y = wx$, learning rate 0.1, 50 epochs.\n1. The gradient is that of the squared error."
+        return (
+            f"The {stage}: fit $y = wx$, learning rate 0.1, 50 epochs.\n1. The gradient is that of the squared error."
+        )
     if "Write data.py" in asked:
         return edit(DATA)
     if "Write method.py" in asked:
@@ -116,7 +121,7 @@ def reply(request: Any) -> str:
     if "Check " in asked:
         return "1. ok\n\nSUBMIT"
     if "Change main.py" in asked:
-        return edit("LR = 0.1\n", "21 21")
+        return edit("LR = 0.1\n", f"{LINE} {LINE}")
     if "Make main.py" in asked:
         return edit(CLEAN)
     raise AssertionError(f"the script has no reply to: {asked[:300]}")

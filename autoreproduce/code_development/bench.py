@@ -7,6 +7,7 @@ that a phase has finished is shown to the next ones; a phase works on its own fi
 from __future__ import annotations
 
 import hashlib
+import sys
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -114,9 +115,18 @@ class Bench:
         saved = predictions.is_file() and not predictions.is_symlink()
         return {
             **asdict(execution),
+            "stdout": self._without_host(execution.stdout),
+            "stderr": self._without_host(execution.stderr),
             "metrics_json": metrics.read_text(errors="replace") if small else None,
             "predictions": _sha256(predictions) if saved else None,
         }
+
+    def _without_host(self, text: str) -> str:
+        """The text with this machine's folders named as in a container: no prompt holds a user's paths."""
+        names = {self.workspace.folder: "/workspace", self.task.data_dir: "/data", sys.prefix: "/opt/venv"}
+        for folder, name in names.items():
+            text = text.replace(str(folder), name) if folder else text
+        return text
 
     def install(self, bash: Bash) -> str:
         """Install a package as the policy allows; what is shown to the agent. Raises CommandError where refused."""

@@ -122,14 +122,13 @@ def mend_once(bench: Bench, phase: Phase, run: Run, problem: str, history: list[
     """Two steps: an analysis, then the command that carries it out."""
     shown = _shown(bench, phase, run, _named(bench, phase, run))
     analysis = bench.code.ask("debug/analyse", problem=problem, history=history, **shown)
-    history.append(
-        _change(bench, phase, "debug/edit", {"EDIT", "BASH"}, analysis, install=True, analysis=analysis, **shown)
-    )
+    told = {**shown, "analysis": analysis, "install": True}
+    history.append(_change(bench, phase.file, "debug/edit", {"EDIT", "BASH"}, analysis, told))
 
 
 def _improve(bench: Bench, phase: Phase, run: Run, feedback: str, history: list[str]) -> None:
-    shown = _shown(bench, phase, run, [])
-    history.append(_change(bench, phase, "debug/improve", {"EDIT"}, feedback, feedback=feedback, **shown))
+    told = {**_shown(bench, phase, run, []), "feedback": feedback}
+    history.append(_change(bench, phase.file, "debug/improve", {"EDIT"}, feedback, told))
 
 
 def _shown(bench: Bench, phase: Phase, run: Run, others: list[str]) -> dict[str, Any]:
@@ -137,15 +136,15 @@ def _shown(bench: Bench, phase: Phase, run: Run, others: list[str]) -> dict[str,
     return {"bench": bench, "phase": phase.name, "file": phase.file, "others": others, "execution": run}
 
 
-def _change(bench: Bench, phase: Phase, prompt: str, allowed: set[str], why: str, **variables: Any) -> str:
+def _change(bench: Bench, file: str, prompt: str, allowed: set[str], why: str, told: dict[str, Any]) -> str:
     """Ask for a command and carry it out. One that cannot be carried out costs the try, and the next is told."""
     try:
-        command = bench.code.command(prompt, allowed, **variables).command
+        command = bench.code.command(prompt, allowed, **told).command
         if isinstance(command, Bash):
             return bench.install(command)
         assert isinstance(command, Edit)
-        bench.edit(command, phase.file, why)
-        return f"EDIT {command.first} {command.last} {command.path or phase.file}: {_gist(why)}"
+        bench.edit(command, file, why)
+        return f"EDIT {command.first} {command.last} {command.path or file}: {_gist(why)}"
     except CommandError as error:
         return f"a command was refused: {error}"
     except ReplyError as error:

@@ -19,7 +19,7 @@ from autoreproduce.eval.report.page import banners, environment
 from autoreproduce.eval.report.verdict import metric_name, verdict
 from autoreproduce.eval.report.wording import clean
 from autoreproduce.task import Task
-from autoreproduce.trial import write_whole
+from autoreproduce.journal import write_whole
 
 MAX_FILE = 2_000_000
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from autoreproduce.errors import ReplyError, TrialError
 from autoreproduce.paper_lineage import cache, clone
-from autoreproduce.paper_lineage.choose import Choice, choose
+from autoreproduce.paper_lineage.choose import Choice, choose, own_ids
 from autoreproduce.paper_lineage.entry import LineageEntry
 from autoreproduce.paper_lineage.locate import Found, locate
 from autoreproduce.paper_lineage.pick import clone_folder, fetch_files, pick
@@ -34,6 +34,7 @@ class Builder:
     """What all steps of one lineage share."""
 
     task: Task
+    own_ids: set[str]
     research: Agent
     code: Agent
     trial: Trial
@@ -115,8 +116,7 @@ class Builder:
     def _identify(self, entry: LineageEntry, found: Found) -> None:
         entry.title, entry.arxiv_id, entry.year = found.title, found.arxiv_id, found.year
         entry.learnt = f"its text from {found.how}, summarised by the research agent"
-        own = self.task.arxiv_id
-        if own and found.arxiv_id and without_version(own) == without_version(found.arxiv_id):
+        if found.arxiv_id and without_version(found.arxiv_id) in self.own_ids:
             entry.status, entry.reason = "rejected", "it is the paper itself"
 
     def _repository(self, entry: LineageEntry, url: str) -> None:
@@ -180,7 +180,7 @@ def build_lineage(
     choices, refused = choose(task, paper, summary, research, settings.k)
     if not choices and not refused:
         trial.note("lineage: the paper's list of references was not found, or none was chosen: going on without")
-    builder = Builder(task, research, code, trial, settings, max_repository_mb)
+    builder = Builder(task, own_ids(task, paper), research, code, trial, settings, max_repository_mb)
     hits = builder.cached(choices) if choices else []
     entries = [builder.follow(choice, hit) for choice, hit in zip(choices, hits, strict=True)] + refused
     trial.write("lineage.json", _json([entry.metadata() for entry in entries]))

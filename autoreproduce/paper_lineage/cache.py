@@ -18,7 +18,7 @@ from autoreproduce.content import folder as content_folder
 from autoreproduce.paper_lineage.entry import LineageEntry, slug
 from autoreproduce.paper_lineage.matching import same
 from autoreproduce.papers.arxiv_client import without_version
-from autoreproduce.trial import write_whole
+from autoreproduce.journal import write_whole
 
 if TYPE_CHECKING:
     from autoreproduce.config import Settings
@@ -36,7 +36,7 @@ class CachedPaper(BaseModel):
     arxiv_id: str | None = None
     year: int | None = None
     repository: str | None = Field(default=None, description="https://github.com/owner/name")
-    commit: str | None = None
+    commit: str | None = Field(default=None, pattern="^[0-9a-f]{40}$")
     licence: str | None = Field(default=None, description="SPDX identifier; none where the repository has none")
     paths: list[str] = Field(default=[], description="the files worth reading, the most useful first")
     learnt: str = Field(description="how it was learnt")

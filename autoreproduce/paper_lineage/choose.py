@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from autoreproduce.paper_lineage import matching
 from autoreproduce.paper_lineage.entry import LineageEntry, shorten
+from autoreproduce.papers.arxiv_client import without_version
 
 if TYPE_CHECKING:
     from autoreproduce.agents import Agent
@@ -65,6 +66,11 @@ def choose(task: Task, paper: Paper, summary: str, research: Agent, k: int) -> t
     return judge.accepted[:k], refused
 
 
+def own_ids(task: Task, paper: Paper) -> set[str]:
+    """The arXiv ids of the paper itself, without versions."""
+    return {without_version(known) for known in (task.arxiv_id, paper.arxiv_id) if known}
+
+
 @dataclass
 class Judge:
     """Holds each answer against the list of references; what was said before stays known."""
@@ -104,7 +110,7 @@ class Judge:
     def _is_itself(self, title: str, found: Reference | None) -> bool:
         if any(own and matching.same(title, own) for own in (self.task.title, self.paper.title)):
             return True
-        return bool(found and found.arxiv_id and found.arxiv_id == self.task.arxiv_id)
+        return bool(found and found.arxiv_id and without_version(found.arxiv_id) in own_ids(self.task, self.paper))
 
 
 def parse_choice(reply: str) -> list[Named] | None:

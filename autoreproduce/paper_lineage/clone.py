@@ -8,6 +8,7 @@ not even downloaded, where the server can filter, and submodules are never follo
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -48,6 +49,8 @@ class Text(BaseModel):
 
 def clone(name: str, commit: str, folder: Path, settings: Settings, seconds: float = SECONDS) -> None:
     """Fetch one commit of github's owner/name into the bare repository `folder`. Raises LineageError."""
+    if not re.fullmatch(r"[0-9a-f]{40}", commit):
+        raise LineageError(f"{commit[:60]!r} is no commit")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     url = f"{settings.github_url.rstrip('/')}/{name}.git"

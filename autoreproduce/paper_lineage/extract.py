@@ -13,7 +13,7 @@ from itertools import zip_longest
 
 from autoreproduce.paper_lineage.entry import shorten
 
-CHARACTERS = 17_000  # about 5,000 tokens of a paper's text with formulas
+CHARACTERS = 15_000  # about 5,000 tokens of a paper's text with formulas
 SHARES = {"abstract": 0.12, "setup": 0.40, "method": 0.48}
 
 _HEADING = re.compile(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +24,10 @@ if TYPE_CHECKING:
 
 BUDGET = 24_000  # bytes of code kept of one paper
 PER_FILE = 12_000
-README = 3_000
+README = 2_000
+LEAST = 500  # of a file that is worth showing
 MOST = 4
-TREE_CHARACTERS = 7_000  # about 2,000 tokens
+TREE_CHARACTERS = 6_000  # about 2,000 tokens
 _BESIDE = re.compile(r"(^|/)(tests?|docs?|figs?|figures|images|assets|examples?/data|\.github|notebooks?)(/|$)", re.I)
 
 
@@ -74,8 +76,11 @@ def listing(tree: dict[str, int]) -> str:
 
 def readme(paths: Sequence[str]) -> str | None:
     """The repository's README, the one nearest to its root."""
-    found = [p for p in paths if PurePosixPath(p).stem.lower() == "readme"]
-    return min(found, key=lambda p: (p.count("/"), p), default=None)
+    return min(filter(_is_readme, paths), key=lambda p: (p.count("/"), p), default=None)
+
+
+def _is_readme(path: str) -> bool:
+    return PurePosixPath(path).stem.lower() == "readme"
 
 
 def fetch_files(
@@ -101,32 +106,58 @@ def clone_folder(trial: Trial, name: str) -> Path:
 
 
 def _read_all(folder: Path, name: str, commit: str, paths: Sequence[str], settings: Settings) -> dict[str, Any]:
-    files: list[dict[str, Any]] = []
-    code: dict[str, str] = {}
-    remarks: list[str] = []
+    """{files, code, remarks}, the chosen files first and the README, which is sure of its room, last."""
+    kept = Kept(folder, commit)
     try:
         if not (folder / "HEAD").exists():  # a trial that was stopped and cleaned between the two steps
             clone.clone(name, commit, folder, settings)
-        sizes = {b.path: b.size for b in clone.blobs(folder, commit)}
+        kept.sizes = {b.path: b.size for b in clone.blobs(folder, commit)}
     except (LineageError, OSError) as error:
-        return {"files": files, "code": code, "remarks": [str(error)]}
-    front = readme(list(sizes))
-    room = BUDGET
-    for path in dict.fromkeys([*([front] if front else []), *paths]):
+        kept.remarks.append(str(error))
+        return kept.result()
+    front = readme(list(kept.sizes))
+    if front and front not in paths:
+        kept.take(front, README)
+    for path in dict.fromkeys(paths):
+        kept.take(path, PER_FILE)
+    return kept.result()
+
+
+@dataclass
+class Kept:
+    """The files that were read so far, within the budget of one paper."""
+
+    folder: Path
+    commit: str
+    sizes: dict[str, int | None] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
+    files: list[PickedFile] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+
+    def take(self, path: str, most: int) -> None:
+        """Read one file up to `most` characters, or remark why not."""
+        allowed = min(most, BUDGET - sum(map(len, self.texts.values())))
+        if allowed < LEAST:
+            self.remarks.append(f"{path} was left out: the {BUDGET:,} bytes for one paper are used up")
+            return
         try:
-            text = _file(folder, commit, path, sizes)
+            text = _file(self.folder, self.commit, path, self.sizes)
         except LineageError as error:
-            remarks.append(str(error))
-            continue
-        allowed = min(README if path == front else PER_FILE, room)
-        if allowed < 500:
-            remarks.append(f"{path} was left out: the {BUDGET} bytes for one paper are used up")
-            continue
-        code[path] = shorten(text.text, allowed)
-        room -= len(code[path])
-        picked = PickedFile(path=path, lines=text.lines, bytes=text.bytes, cut=len(text.text) > allowed)
-        files.append(picked.model_dump())
-    return {"files": files, "code": code, "remarks": remarks}
+            self.remarks.append(str(error))
+            return
+        self.texts[path] = shorten(text.text, allowed)
+        cut = len(text.text) > allowed
+        self.files.append(PickedFile(path=path, lines=text.lines, bytes=text.bytes, cut=cut))
+
+    def result(self) -> dict[str, Any]:
+        """As a step of the trial holds it."""
+        last = [f for f in self.files if _is_readme(f.path)]
+        files = [f for f in self.files if f not in last] + last
+        return {
+            "files": [f.model_dump() for f in files],
+            "code": {f.path: self.texts[f.path] for f in files},
+            "remarks": self.remarks,
+        }
 
 
 def _file(folder: Path, commit: str, path: str, sizes: dict[str, int | None]) -> clone.Text:

@@ -117,8 +117,8 @@ def _from_arxiv(settings: Settings, place: Path, arxiv_id: str) -> Paper:
 
 
 def _from_source(settings: Settings, place: Path, arxiv_id: str) -> Parts | None:
-    """The paper from its source, None where that is a PDF (which is then `paper.pdf`)."""
-    archive, source = place / "source.archive", place / "source"
+    """The paper from its source, None where that is a PDF (which is then kept as one)."""
+    archive, source = place / f"{_stem(arxiv_id)}.source", place / "source"
     if not archive.exists():
         download_source(settings, arxiv_id, archive)
     try:
@@ -128,12 +128,12 @@ def _from_source(settings: Settings, place: Path, arxiv_id: str) -> Parts | None
         raise
     if kind == "tex":
         return latex_parts(source, place, main_file(source))
-    (source / "paper.pdf").replace(place / "paper.pdf")
+    (source / "paper.pdf").replace(place / f"{_stem(arxiv_id)}.pdf")
     return None
 
 
 def _from_pdf(settings: Settings, place: Path, arxiv_id: str) -> Parts:
-    pdf = place / "paper.pdf"
+    pdf = place / f"{_stem(arxiv_id)}.pdf"
     if not pdf.exists():
         download_pdf(settings, arxiv_id, pdf)
     with pdf.open("rb") as opened:
@@ -141,6 +141,10 @@ def _from_pdf(settings: Settings, place: Path, arxiv_id: str) -> Parts:
             pdf.unlink()
             raise PaperError(f"arXiv answered with something that is no PDF of {arxiv_id}: give --paper FILE")
     return pdf_parts(settings, pdf, place)
+
+
+def _stem(arxiv_id: str) -> str:
+    return arxiv_id.replace("/", "_")
 
 
 def _paper(parts: Parts, arxiv_id: str | None, sentence: str, title: str = "") -> Paper:

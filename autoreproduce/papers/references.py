@@ -22,10 +22,13 @@ _INITIALS = rf"(?:(?:[{_UPPER}]|[CSTPZ]h|Yu)\.\s?-?\s?)+(?:[a-z]\.,?)?"
 _TAIL = r"(?:,?\s+(?:Jr|Sr|II|III|IV)\b\.?)?"
 _LAST_FIRST = re.compile(rf"{_SURNAME}{_TAIL},\s*{_INITIALS}{_TAIL}")
 _FIRST_LAST = re.compile(rf"{_INITIALS}\s?{_SURNAME}{_TAIL}")
-_NO_DOTS = re.compile(rf"{_SURNAME}\s[{_UPPER}]{{1,3}}(?=[,.;:]|\s+(?:\(|and\b|et\s+al))")
+_NO_DOTS = re.compile(rf"{_SURNAME}\s[{_UPPER}]{{1,3}}(?=[,;:]|\s+(?:\(|and\b|et\s+al))")
+_NO_DOTS_NEXT = re.compile(
+    rf"{_SURNAME}\s[{_UPPER}]{{1,3}}(?=[,.;:]|\s+(?:\(|and\b|et\s+al))"
+)  # a full stop ends a list
 _JOIN = re.compile(r"\s*(?:[,;]\s*(?:and\b|&)?|and\b|&)\s*(?:others\b|et\s+al\b\.?)?\s*", re.I)
 _ET_AL = re.compile(r"[,;]?\s*(?:and\s+)?(?:et\s*al\b\.?|others\b\.?|\(?eds?\.?\)?)[,.:]?\s*", re.I)
-_LABEL = re.compile(r"\s*(?:[-*]\s+)?(?:\[([^\]]{1,60})\]|\(?(\d{1,3})[.)](?=\s))\s*")
+_LABEL = re.compile(r"\s*(?:[-*]\s+)?(?:\[([^\]]{1,60})\]|\(?(\d{1,3})[.)](?=\s))?\s*")
 _QUOTED = re.compile(r"[“\"]([^”\"]{6,}?)[,.]?[”\"]|(?:``|‘‘)(.{6,}?)[,.]?(?:''|’’)|«(.{6,}?)»")
 _AFTER_YEAR = re.compile(rf"(?:\(({_YEAR})(?:,[^)]*)?\)|(?<=[.,])\s*({_YEAR}))\s*[.:,]\s+(?=\S)")
 _ABBREVIATED = re.compile(rf"(?:\b(?:vs|e\.g|i\.e|al|cf|Dr|St|vol|no|pp|ed|eds|resp|approx|[{_UPPER}])|\b\w\.\w)$")
@@ -103,14 +106,12 @@ def title_of(entry: str) -> str:
 
 def _after_authors(text: str) -> str | None:
     """What follows the authors' names; None where they are not written with initials."""
-    for name in (_LAST_FIRST, _FIRST_LAST, _NO_DOTS):
-        position = end = 0
-        while found := name.match(text, position):
+    for first, later in ((_LAST_FIRST, _LAST_FIRST), (_FIRST_LAST, _FIRST_LAST), (_NO_DOTS, _NO_DOTS_NEXT)):
+        found, end = first.match(text), 0
+        while found:
             end = found.end()
             joined = _JOIN.match(text, end)
-            position = joined.end() if joined else end
-            if not joined or not name.match(text, position):
-                break
+            found = later.match(text, joined.end()) if joined else None
         if end:
             others = _ET_AL.match(text, end)
             return text[others.end() if others else end :].lstrip(" ,.:;")

@@ -6,6 +6,7 @@ Whatever ends a trial, its folder says so: the solver's own failures are outcome
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -104,7 +105,8 @@ def _record_tape(path: Path, trial: Trial) -> None:
     """The tape of what was said so far; the journal is what makes it durable, so it is written when a trial rests."""
     record = trial.record
     head = TapeHead(
-        model=record.model, recorded=record.created[:10], task=record.task, profile=record.profile, settings=record.settings
+        model=record.model, recorded=record.created[:10], task=record.task, profile=record.profile,
+        settings=record.settings,
     )  # fmt: skip
     write_tape(path, head, tape_from_journal(trial.steps))
 
@@ -113,11 +115,11 @@ def _solve(request: Request, task: Task, settings: Settings, choice: ModelChoice
     budget = Budget.parse(settings.budget) if settings.budget else Budget()
     solver = open_solver(request.solver, settings=settings, budget=budget, paper_file=request.paper_file)
     sandbox = open_sandbox(
-        settings, trial.workspace, data_dir=task.data_dir, packages=trial.folder / "packages",
+        settings, trial.workspace.resolve(), data_dir=task.data_dir, packages=trial.folder.resolve() / "packages",
         label=digest(str(trial.folder.resolve())), trusted=choice.trusted, note=trial.note,
     )  # fmt: skip
     try:
-        trial.write("sandbox.json", f'{{"name": "{sandbox.name}", "promises": "{sandbox.promises}"}}\n')
+        trial.write("sandbox.json", json.dumps({"name": sandbox.name, "promises": sandbox.promises}) + "\n")
         solver.solve(task, choice.models, sandbox, trial)
     finally:
         sandbox.close()

@@ -101,7 +101,7 @@ def _replay(name: str, settings: Settings, task: Task) -> ModelChoice:
     }
     used = Settings.model_validate({**settings.model_dump(), **recorded, "model": "tape" if shipped else name})
     announcement = (
-        f"The model's replies are REPLAYED from a tape of {head.model}, recorded {head.recorded}; everything else is real. "
+        f"The model's replies are REPLAYED from a tape of {head.model}, recorded {head.recorded}; all else is real. "
         f"For a live trial {HOW}."
     )
     opened = Models(model, model, head.model, head.model)

@@ -37,7 +37,8 @@ def _of_benchmark(name: str | None, arxiv: str | None, paper: Path | None, instr
     task = find_task(name, profile)
     if arxiv is not None and without_version(normal_id(arxiv)) != task.arxiv_id:
         raise UsageError(
-            f"task {task.id} is of arXiv {task.arxiv_id}, not {arxiv}: correct one, or describe your own task by --metric"
+            f"task {task.id} is of arXiv {task.arxiv_id}, not {arxiv}: correct one, "
+            "or describe a task of your own by --metric"
         )
     if instruction:
         task = task.model_copy(update={"instruction": f"{task.instruction}\n\n{instruction}"})
@@ -45,7 +46,7 @@ def _of_benchmark(name: str | None, arxiv: str | None, paper: Path | None, instr
 
 
 def _own(name: str, arxiv: str | None, paper: Path | None, metric: str, instruction: str) -> Task:
-    from autoreproduce.papers.arxiv_client import normal_id, without_version
+    from autoreproduce.papers.arxiv_client import normal_id
 
     if paper is not None and not paper.exists():
         raise UsageError(f"--paper {paper} does not exist: name a .pdf, .md, .tex or .txt file")

@@ -55,8 +55,7 @@ def print_checks(settings: Settings, as_json: bool) -> bool:
         if as_json:
             print(json.dumps(asdict(check)))
         else:
-            print(
-                f"{'ok     ' if check.ok else 'missing'}  {check.name}: {check.found}{f': {check.mend}' if check.mend else ''}"
-            )
+            mend = f": {check.mend}" if check.mend else ""
+            print(f"{'ok     ' if check.ok else 'missing'}  {check.name}: {check.found}{mend}")
     sandboxes = [check for check in found if check.name in ("Docker Engine", "bubblewrap")]
     return any(check.ok for check in sandboxes)

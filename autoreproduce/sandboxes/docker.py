@@ -13,8 +13,8 @@ import os
 import re
 import time
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from autoreproduce import Execution, Stopped
 from autoreproduce.config import Settings
 from autoreproduce.errors import SandboxError
 from autoreproduce.sandboxes import cgroups, inside
+from autoreproduce.sandboxes.engine import connect, engine, environment_of
 from autoreproduce.sandboxes.files import read_inside, write_inside
 from autoreproduce.sandboxes.image import ensure_image, recipe_folder
 from autoreproduce.sandboxes.local import held_by, why_ended
@@ -30,13 +31,11 @@ from autoreproduce.sandboxes.owners import owner, stale
 from autoreproduce.sandboxes.watch import Disk, execution, watch
 
 if TYPE_CHECKING:
-    from docker import DockerClient
     from docker.models.containers import Container
 
 WORKSPACE, DATA, PACKAGES, HOME = "/workspace", "/data", "/packages", "/home/sandbox"
 TRIAL, OWNER = "autoreproduce.trial", "autoreproduce.owner"
 KEEPERS = 2  # the container's own processes: init, and the `sleep` that keeps it up
-MEND = "start it (systemctl start docker), or choose --sandbox bubblewrap"
 
 
 class DockerSandbox:
@@ -265,41 +264,6 @@ def why_not(settings: Settings) -> str:
     except SandboxError as error:
         return str(error)
     return ""
-
-
-def connect(timeout: float) -> DockerClient:
-    """A client of the Engine that DOCKER_HOST names, else of the local one."""
-    import docker
-
-    return docker.from_env(timeout=timeout)  # type: ignore[arg-type]
-
-
-@contextmanager
-def engine() -> Iterator[None]:
-    """Turn what the Engine and its client raise into SandboxError with the mend."""
-    from docker.errors import DockerException
-    from requests.exceptions import RequestException
-
-    try:
-        yield
-    except (DockerException, RequestException) as error:
-        said = str(getattr(error, "explanation", None) or error)
-        if "Permission denied" in said:
-            raise SandboxError(
-                "Docker Engine is not open to you: add yourself to the group docker, or use bubblewrap"
-            ) from error
-        if re.search("No such file|Connection refused|Connection aborted|timed out", said):
-            raise SandboxError(f"Docker Engine does not answer ({said[:120]}): {MEND}") from error
-        if "could not select device driver" in said:
-            raise SandboxError(
-                "Docker has no GPU runtime: install NVIDIA's container toolkit, or leave --gpus out"
-            ) from error
-        raise SandboxError(f"Docker failed ({said[:400]}): see `autoreproduce doctor`") from error
-
-
-def environment_of(attributes: dict[str, Any]) -> dict[str, str]:
-    """The variables that an image sets."""
-    return dict(each.split("=", 1) for each in attributes.get("Config", {}).get("Env") or () if "=" in each)
 
 
 def _mount(target: str, source: Path | None, read_only: bool = False) -> Any:

@@ -117,10 +117,15 @@ def _follow(lines: Iterator[dict[str, Any]], note: Callable[[str], None]) -> Non
 
 def _ingredients(settings: Settings) -> dict[str, Any]:
     """What decides how the image turns out."""
-    files = {path.name: path.read_text() for path in sorted(recipe_folder().iterdir()) if path.suffix != ".md"}
+    files = {path.name: path.read_text() for path in _recipe(settings)}
     constraints = settings.build_constraints.read_text() if settings.build_constraints else ""
     wheels = sorted(wheel.name for wheel in _wheels(settings))
     return {"files": files, "base": settings.build_base, "constraints": constraints, "wheels": wheels}
+
+
+def _recipe(settings: Settings) -> list[Path]:
+    names = ("Dockerfile", "requirements.txt", f"torch-{'cuda' if settings.gpus else 'cpu'}.txt")
+    return [recipe_folder() / name for name in names]
 
 
 def _arguments(settings: Settings) -> dict[str, str]:
@@ -146,7 +151,7 @@ def _wheels(settings: Settings) -> list[Path]:
 def _write_context(file: IO[bytes], settings: Settings) -> None:
     """The build's files as a tar: the recipe, and a folder `extra` with what this network needs, possibly nothing."""
     with tarfile.open(fileobj=file, mode="w") as tar:
-        for path in sorted(recipe_folder().iterdir()):
+        for path in _recipe(settings):
             tar.add(path, path.name)
         authorities = inside.ca_bundle(settings, inside.caller())
         _add(tar, "extra/ca.pem", authorities.read_bytes() if authorities else b"")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from autoreproduce.code_development import short_run
 
-PROGRAM = '''
+PROGRAM = """
 import sys
 from helper import batches, Model
 
@@ -27,8 +27,8 @@ for x in FakeDataLoader():
     seen["test"] += 1
 if __name__ == "__main__":
     print(sys.argv[1:], seen)
-'''
-HELPER = '''
+"""
+HELPER = """
 class Model:
     def backward(self): pass
 
@@ -37,12 +37,16 @@ def batches():
     for epoch in range(50):
         n += 1
     return n
-'''
+"""
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, short_run.__file__, "main.py", *arguments], cwd=folder, capture_output=True, text=True, timeout=60
+        [sys.executable, short_run.__file__, "main.py", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
 
 

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 from arxiv_server import Stored
-from world import GPL, MIT, PROGRAM, TASK, TITLES, World, commit, git, latex, make_repository
+from world import GPL, MIT, PROGRAM, REPOSITORIES, TASK, TITLES, World, commit, git, latex, make_repository, summarise
 
+from autoreproduce.budget import Budget
 from autoreproduce.errors import BudgetError, TrialError
-from autoreproduce.paper_lineage import LineageEntry, cache, clone, render
+from autoreproduce.paper_lineage import LineageEntry, build_lineage, cache, clone, lineage_command, render
+from autoreproduce.tokens import count_tokens
 
 FIRST, SECOND, THIRD = TITLES.values()
 
@@ -42,8 +44,8 @@ def test_three_papers_with_their_code(world: World) -> None:
     assert first.why_chosen == "why Wave oper"
     assert first.repository == "https://github.com/ann/waves"
     assert first.commit == git(world.github.repos / "ann/waves", "rev-parse", "HEAD").strip()
-    assert first.code == {"README.md": "# ann/waves\n", "model.py": PROGRAM}
-    assert [(f.path, f.lines, f.cut) for f in first.files] == [("README.md", 1, False), ("model.py", 5, False)]
+    assert first.code == {"model.py": PROGRAM, "README.md": "# ann/waves\n"}
+    assert [(f.path, f.lines, f.cut) for f in first.files] == [("model.py", 5, False), ("README.md", 1, False)]
     assert first.summary == "## Method\nWidth 32, four layers."
     assert json.loads((world.root / "trial/lineage.json").read_text()) == [e.metadata() for e in entries]
     assert "code" not in entries[0].metadata()
@@ -88,6 +90,18 @@ def test_the_prompts_hold_what_each_step_needs(world: World) -> None:
     assert "model.py (60)" in pick
     assert "tests/test_model.py" not in pick
     assert "Replicate the experiment on Toy." in pick
+
+
+def test_three_long_papers_with_large_repositories_stay_below_forty_thousand_tokens(world: World) -> None:
+    for stored, name in zip(world.arxiv.entries, REPOSITORIES.values(), strict=True):
+        stored.source = latex(stored.title, name, formulas=1_500)
+        folder = world.github.repos / name
+        for number in range(400):
+            (folder / f"a_rather_long_name_of_a_module_{number}.py").write_text("x = 1\n")
+        commit(folder)
+    assert [e.status for e in world.build()] == ["code"] * 3
+    tokens = {kind: sum(map(count_tokens, world.prompts(kind))) for kind in ("choose", "summarise", "pick")}
+    assert 15_000 < sum(tokens.values()) < 40_000, tokens
 
 
 def test_a_paper_that_is_not_in_the_list_is_asked_for_once_more(world: World) -> None:
@@ -338,7 +352,7 @@ def test_files_that_are_not_in_the_tree_are_asked_for_once_more(world: World) ->
     answers = iter(["ADD nothing.py", "ADD ./model.py"])
     world.replies["pick"] = lambda _: next(answers)
     entry = only(world)
-    assert list(entry.code) == ["README.md", "model.py"]
+    assert list(entry.code) == ["model.py", "README.md"]
     assert "not in the list of files: nothing.py" in world.prompts("pick")[1]
 
 
@@ -353,7 +367,7 @@ def test_no_file_chosen_leaves_the_summary(world: World) -> None:
 def test_files_are_cut_to_the_budget(world: World) -> None:
     lines = "".join(f"x_{n} = {n}  # {'y' * 60}\n" for n in range(400))
     put_repository(world, {"LICENSE": MIT, "a.py": lines, "b.py": lines, "c.py": lines, "huge.py": lines * 20})
-    world.replies["pick"] = lambda _: "ADD a.py b.py huge.py c.py"
+    world.replies["pick"] = lambda _: "ADD a.py huge.py b.py c.py"
     entry = only(world)
     assert sum(map(len, entry.code.values())) <= 24_500
     assert (entry.files[0].path, entry.files[0].cut) == ("a.py", True)
@@ -442,17 +456,39 @@ def test_k_nought_and_no_references(world: World) -> None:
 
 
 def test_a_spent_budget_ends_the_phase_and_not_the_paper(world: World) -> None:
-    from autoreproduce.agents import Agent
-    from autoreproduce.budget import Budget
-    from autoreproduce.paper_lineage import build_lineage
-    from autoreproduce.prompting import Prompts
-
     trial = world.open("poor")
-    agent = Agent("research", world.model(), "any", Prompts(), trial, Budget(limit_tokens=10), world.settings)
     trial.phase("paper_lineage")
+    research, code = world.agents(trial, Budget(limit_tokens=10))
     with pytest.raises(BudgetError):
-        build_lineage(TASK, world.paper, "", agent, agent, trial, world.settings)
+        build_lineage(TASK, world.paper, "", research, code, trial, world.settings)
     trial.close()
+
+
+def test_the_command_shows_a_table(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    from rich.console import Console
+
+    trial = world.open("alone")
+    research, code = world.agents(trial)
+    entries = lineage_command(TASK, world.paper, research, code, trial, world.settings, Console(width=200))
+    trial.close()
+    shown = capsys.readouterr().out
+    assert len(entries) == 3
+    assert all(word in shown for word in ("ann/waves", "bob/rational", "cyd/patches", "model.py", "MIT"))
+    assert trial.steps[0].phase == "paper_lineage"
+    assert "We compare with [1]" in world.prompts("choose")[0]
+
+
+def test_replies_that_stay_empty_cost_the_paper_and_not_the_trial(world: World) -> None:
+    world.replies["summarise"] = lambda _: ""
+    entry = only(world)
+    assert entry.status == "title_only"
+    assert "it could not be summarised" in entry.reason
+    world.replies["summarise"] = summarise
+    world.replies["pick"] = lambda _: " "
+    entry = world.build("second")[0]
+    assert (entry.status, entry.summary != "") == ("summary_only", True)
+    assert "the code agent chose no file" in entry.reason
+    assert world.build("second")[0] == entry
 
 
 def test_a_changed_choice_is_not_mixed_with_an_old_journal(world: World) -> None:

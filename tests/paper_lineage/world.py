@@ -44,13 +44,13 @@ TASK = Task(
 )  # fmt: skip
 
 
-def latex(title: str, repository: str | None) -> bytes:
+def latex(title: str, repository: str | None, formulas: int = 1) -> bytes:
     """The source of a paper as arXiv serves it: a tar.gz with one TeX file."""
     where = rf"Our code is at \url{{https://github.com/{repository}}}." if repository else "Code on request."
     text = rf"""\documentclass{{article}}\title{{{title}}}\author{{A. Author}}\begin{{document}}\maketitle
 \begin{{abstract}}We study {title.lower()}. {where}\end{{abstract}}
 \section{{Introduction}}Long ago, as \url{{https://github.com/other/library}} shows, much was tried.
-\section{{Method}}The operator is $u = K a$ with width 32 and four layers.
+\section{{Method}}{"The operator is $u = K a$ with width 32 and four layers. " * formulas}
 \section{{Experiments}}We train with Adam, learning rate $10^{{-3}}$, batch 20, for 500 epochs.
 \section{{Proofs}}Trivial.
 \end{{document}}"""
@@ -151,12 +151,16 @@ class World:
         """Build the lineage in the trial folder `name`, which may exist: then the trial is gone on with."""
         trial = self.open(name)
         try:
-            budget, prompts = Budget(), Prompts()
-            agents = [Agent(role, self.model(), "any", prompts, trial, budget, self.settings) for role in ROLES]
             trial.phase("paper_lineage")
-            return build_lineage(TASK, self.paper, "A summary.", *agents, trial, self.settings, **named)
+            research, code = self.agents(trial)
+            return build_lineage(TASK, self.paper, "A summary.", research, code, trial, self.settings, **named)
         finally:
             trial.close()
+
+    def agents(self, trial: Trial, budget: Budget | None = None) -> list[Agent]:
+        """The research agent and the code agent."""
+        shared, prompts = budget or Budget(), Prompts()
+        return [Agent(role, self.model(), "any", prompts, trial, shared, self.settings) for role in ROLES]
 
     def model(self) -> Any:
         from autoreproduce.models import open_model

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from autoreproduce.errors import UsageError
 from autoreproduce.task import Task
-from autoreproduce.trial import write_whole
+from autoreproduce.journal import write_whole
 
 __all__ = ["write_report"]
 

@@ -192,6 +192,7 @@ def _paper(folder: Path) -> dict[str, Any]:
     """What reading the paper gave (title, source, note), without its text."""
     for path in sorted(folder.glob("*.json")) if folder.is_dir() else ():
         value = _json(own_text(path))
+        value = value.get("paper") if isinstance(value, dict) else None
         if isinstance(value, dict) and "source" in value:
             return {key: str(value[key]) for key in ("title", "source", "note") if value.get(key)}
     return {}
