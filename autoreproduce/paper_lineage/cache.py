@@ -15,10 +15,10 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from autoreproduce.content import folder as content_folder
+from autoreproduce.journal import write_whole
 from autoreproduce.paper_lineage.entry import LineageEntry, slug
 from autoreproduce.paper_lineage.matching import same
 from autoreproduce.papers.arxiv_client import without_version
-from autoreproduce.journal import write_whole
 
 if TYPE_CHECKING:
     from autoreproduce.config import Settings
