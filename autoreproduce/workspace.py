@@ -34,7 +34,8 @@ class Workspace:
         """The output of a git command on the history, run with no configuration but ours."""
         environment = {
             "PATH": os.environ.get("PATH", os.defpath),
-            "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "HOME": str(self.history),
+            "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull,
+            "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "HOME": str(self.history),
         }  # fmt: skip
         where = (f"--git-dir={self.history}", f"--work-tree={self.folder}")
         done = subprocess.run(

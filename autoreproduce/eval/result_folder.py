@@ -18,8 +18,8 @@ from autoreproduce.eval.report.packages import requirements
 from autoreproduce.eval.report.page import banners, environment
 from autoreproduce.eval.report.verdict import metric_name, verdict
 from autoreproduce.eval.report.wording import clean
-from autoreproduce.task import Task
 from autoreproduce.journal import write_whole
+from autoreproduce.task import Task
 
 MAX_FILE = 2_000_000
 

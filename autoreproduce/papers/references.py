@@ -147,6 +147,6 @@ def _author_year(text: str) -> str:
         surname = found[0].rsplit(" ", 1)[0]
     else:
         found = _FIRST_LAST.match(text)
-        first = found[0] if found else re.split(r",|\.\s(?=\w{2})|\band\b|\bet al", text)[0]
+        first = found[0] if found else re.split(rf",|(?<!\b[{_UPPER}])\.\s|\band\b|\bet al", text)[0]
         surname = (first.split() or [""])[-1]
     return f"{surname}, {years[-1]}" if years else surname

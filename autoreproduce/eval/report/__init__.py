@@ -10,8 +10,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from autoreproduce.errors import UsageError
-from autoreproduce.task import Task
 from autoreproduce.journal import write_whole
+from autoreproduce.task import Task
 
 __all__ = ["write_report"]
 
