@@ -14,6 +14,7 @@ from autoreproduce.papers.model import Reference
 from autoreproduce.papers.pdf_text import accented
 from autoreproduce.papers.sections import reference_section
 
+LONGEST = 3000  # characters of one entry; what follows is something else
 _YEAR = r"(?:1[89]|20)\d{2}[a-z]?"
 _UPPER = "A-ZÀ-ÖØ-ÞĀŁŚŠŽČĆĐÇÖÜİ"
 _PARTICLE = r"(?:(?:van|von|de|der|den|del|della|la|le|di|du|da|dos|el|al|ter|ten|zu|st\.)\s+)*"
@@ -49,7 +50,7 @@ def parse_references(text: str) -> list[Reference]:
 
 def reference(entry: str, title: str = "", key: str = "") -> Reference:
     """One entry. Where the source marks title and key (BibTeX does), they are taken as they are."""
-    text = accented(" ".join(re.sub(r"!?\[([^\]]*)\]\(([^)]*)\)", r"\1 \2", entry).split()))
+    text = accented(" ".join(re.sub(r"!?\[([^\]]*)\]\(([^)]*)\)", r"\1 \2", entry[:LONGEST]).split()))
     label = _LABEL.match(text)
     bare = text[label.end() :] if label else text
     key = key or (label and (label[1] or label[2])) or _author_year(bare)
