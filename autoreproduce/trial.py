@@ -65,6 +65,7 @@ class Outcome(BaseModel):
     within_band: bool | None = None
     warnings: list[str] = []
     not_reproduced: list[str] = []
+    notes: list[str] = Field([], description="what a reader of the number must know; from the task")
     phases: dict[str, dict[str, Any]] = {}
     lineage: list[dict[str, Any]] = []
     usage: dict[str, int] = {}

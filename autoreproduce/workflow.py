@@ -66,7 +66,7 @@ def paper(state: State, runtime: Runtime[Context]) -> State:
     c.trial.phase("paper")
     read = read_paper(
         c.settings,
-        c.trial.folder / "paper",
+        c.trial.folder,
         arxiv_id=None if c.settings.offline else c.task.arxiv_id,
         file=c.paper_file,
         digest=c.task.digest,

@@ -28,16 +28,12 @@ WORKSPACE, DATA, PACKAGES, HOME = "/workspace", "/data", "/packages", "/home/san
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/sys/devices/system")
 ETC = ("alternatives", "fonts", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "ssl/openssl.cnf")
 ETC_NETWORK = ("hosts", "nsswitch.conf", "ssl/certs", "pki/tls/certs", "pki/ca-trust", "ca-certificates")
-ALONE = [
-    "--unshare-all",
-    "--die-with-parent",
-    "--new-session",
-    "--cap-drop",
-    "ALL",
-    "--hostname",
-    "sandbox",
-    "--clearenv",
-]
+ALONE = (
+    *("--unshare-all", "--unshare-user", "--disable-userns", "--cap-drop", "ALL", "--clearenv"),
+    *("--die-with-parent", "--new-session", "--hostname", "sandbox"),
+)
+# Root without any capability may still write the kernel's settings there: they go by the user's number.
+KERNEL = ("sys", "irq", "bus", "fs", "acpi", "scsi", "mtrr", "sysrq-trigger")
 
 
 class BubblewrapSandbox(LocalSandbox):
@@ -151,6 +147,8 @@ def why_not(settings: Settings) -> str:
     if done.returncode == 0:
         return ""
     said = (done.stderr.strip().splitlines() or ["no message"])[-1]
+    if "Unknown option" in done.stderr:
+        return f"bwrap is too old ({said.removeprefix('bwrap: ')}): install bubblewrap 0.8 or later, or use Docker"
     return (
         f"bwrap cannot make namespaces here ({said}): allow unprivileged user namespaces "
         "(sysctl kernel.unprivileged_userns_clone=1, or an AppArmor profile for bwrap), or use Docker"
@@ -170,6 +168,8 @@ def system_binds(limits: Limits) -> list[str]:
     size = ["--size", str(max(int(limits.memory_gb * 2**29), 2**20))]
     binds = [*size, "--tmpfs", "/tmp", *size, "--tmpfs", HOME, "--tmpfs", "/run", "--proc", "/proc", "--dev", "/dev"]
     binds += [*size, "--perms", "1777", "--tmpfs", "/dev/shm"]
+    for name in KERNEL:
+        binds += ["--ro-bind-try", f"/proc/{name}", f"/proc/{name}"]
     for path in SYSTEM:
         if Path(path).is_symlink():  # /bin -> usr/bin
             binds += ["--symlink", str(Path(path).readlink()), path]

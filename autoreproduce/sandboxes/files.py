@@ -45,10 +45,11 @@ def read_inside(workspace: Path, path: str) -> bytes:
         raise FileNotFoundError(path) from None
     except OSError as error:
         raise SandboxError(f"{path!r} cannot be read ({error.strerror}): it must be a plain file") from None
+    found = os.fstat(handle)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(handle)
+        raise SandboxError(f"{path!r} is no plain file: name one")
     with os.fdopen(handle, "rb") as file:
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode):
-            raise SandboxError(f"{path!r} is no plain file: name one")
         if found.st_size > LARGEST_READ:
             raise SandboxError(f"{path!r} holds {found.st_size:,} bytes: files above {LARGEST_READ:,} are not read")
         return file.read()

@@ -66,7 +66,7 @@ def outcome_of(task: Task, trial: Trial, state: State) -> Outcome:
     outcome.phases = {name: {"status": e.status, "reason": e.reason, "tries": e.tries} for name, e in ended.items()}
     outcome.lineage = [entry.model_dump(mode="json", exclude={"code"}) for entry in state.get("lineage", [])]
     outcome.edits = state["bench"].edits
-    outcome.not_reproduced = _not_reproduced(task, outcome)
+    outcome.not_reproduced, outcome.notes = _not_reproduced(task, outcome), task.notes
     outcome.warnings = [f"{name}: {e.reason}" for name, e in ended.items() if e.status == "ran"]
     if state["paper"].source == "digest":
         outcome.warnings.append(state["paper"].note)
@@ -89,4 +89,4 @@ def _not_reproduced(task: Task, outcome: Outcome) -> list[str]:
     if task.stand_in:
         missing.append(f"the paper's data: {task.stand_in}")
     missing.append("every other experiment of the paper")
-    return missing + task.notes
+    return missing
