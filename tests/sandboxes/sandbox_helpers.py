@@ -1,0 +1,37 @@
+"""Looking at the machine from outside, for the tests of sandboxes."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+DOCKER = pytest.param("docker", marks=[pytest.mark.docker, pytest.mark.timeout(900)])
+ISOLATING = ["bubblewrap", DOCKER]
+ALL = ["bubblewrap", "bubblewrap-polling", "process", "process-polling", DOCKER]
+
+
+def living(token: str) -> list[int]:
+    """The processes of this machine with `token` in their arguments."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit() and int(folder.name) != os.getpid():
+            try:
+                if token.encode() in (folder / "cmdline").read_bytes():
+                    found.append(int(folder.name))
+            except OSError:
+                continue
+    return found
+
+
+def wait_until(true: Callable[[], object], seconds: float = 10) -> bool:
+    """True as soon as `true()` is."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if true():
+            return True
+        time.sleep(0.02)
+    return False
