@@ -98,7 +98,7 @@ def test_a_replay_and_a_digest_are_announced(tmp_path):
     head = {"model": "some-model-4", "recorded": "2026-11-19"}
     folder = whole_trial(tmp_path / "t", trial_record=record(replayed=head))
     (folder / "paper" / "paper.json").write_text(
-        json.dumps({"source": "digest", "note": "arXiv could not be reached."})
+        json.dumps({"paper": {"source": "digest", "note": "arXiv could not be reached."}})
     )
     words = page_of(folder, darcy()).words
     assert "Replayed. The model's replies are replayed from a tape: some-model-4, recorded 2026-11-19." in words
