@@ -24,6 +24,7 @@ from autoreproduce.papers.pdfium import opened
 
 MOST_PAGES = 1000
 _NUMBERED = re.compile(r"(?:Appendix\s+)?((?:\d{1,2}|[A-Z])(?:\.\d{1,2})*)[.:]?\s+\S*[A-Za-z]{3}")
+_CAPITALS = re.compile(r"(?:[IVX]{1,5}|[A-Z]|\d{1,2})\.\s+[A-Z][A-Z&,:–-]+(?:\s+[A-Z&,:–-]+){0,9}")  # IEEE's
 _NAMED = re.compile(
     r"(abstract|introduction|references|bibliography|acknowledge?ments?|appendix|appendices|conclusions?"
     r"|supplementary material|related work|discussion|limitations)\W*",
@@ -104,7 +105,7 @@ def _line(textpage: Any, codes: list[int], begin: int, end: int, number: int) ->
         page=number,
         left=first[0],
         right=max(first[1], last[1]),
-        bottom=first[2],
+        bottom=last[2] if last[2] < first[2] - size else first[2],  # a word broken at the end takes in the next line
         top=first[2] + 0.75 * size,
         size=size,
         marked=marked,
@@ -203,11 +204,15 @@ def _heading(line: Line, body: float) -> str:
     text = line.text.strip()
     prominent = line.marked or line.size > 1.08 * body
     numbered = _NUMBERED.match(text)
-    if len(text) > 100 or text.endswith((",", ";")) or not (prominent or _LIST_HEAD.fullmatch(text)):
+    if (
+        len(text) > 100
+        or text.endswith((",", ";"))
+        or not (prominent or _LIST_HEAD.fullmatch(text) or _CAPITALS.fullmatch(text))
+    ):
         return ""
     if numbered and not re.search(r"[.]\s+\w+\s+\w+\s+\w", text[numbered.end() :]):
         return "#" * min(6, 2 + numbered[1].count(".")) + " " + text
-    if _NAMED.fullmatch(text):
+    if _NAMED.fullmatch(text) or _CAPITALS.fullmatch(text):
         return f"## {text}"
     return f"## {text}" if line.size > 1.15 * body and re.search(r"[A-Za-z]{3}", text) else ""
 

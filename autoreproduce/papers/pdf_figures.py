@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from autoreproduce.errors import PaperError
 from autoreproduce.papers.model import Figure
+from autoreproduce.papers.pdf_text import join_hyphens
 from autoreproduce.papers.pdfium import save_page
 
 if TYPE_CHECKING:
@@ -95,4 +96,4 @@ def _whole_caption(lines: list[Line], index: int) -> str:
         if line.page != before.page or not close or abs(line.size - lines[index].size) > 0.6:
             break
         text.append(line.text)
-    return " ".join(text)[:2000]
+    return join_hyphens(" ".join(text))[:2000]

@@ -6,7 +6,7 @@ import re
 import unicodedata
 
 _COMBINING = {"¨": "\u0308", "´": "\u0301", "˜": "\u0303", "ˇ": "\u030c", "ˆ": "\u0302", "˚": "\u030a", "¯": "\u0304"}
-_ACCENT = re.compile(rf"([{''.join(_COMBINING)}])\s?([A-Za-zı])")
+_ACCENT = re.compile(rf"([{''.join(_COMBINING)}])([A-Za-zı])")
 _BROKEN = re.compile(r"(\w+)(?:\ufffe\s*|-\n(?=[a-z]))(\w+)")
 
 
@@ -39,10 +39,11 @@ def gather_bits(text: str) -> str:
 
 
 def accented(text: str) -> str:
-    """Accents put on their letters: R¨osinger is how many PDFs spell Rösinger."""
-    return _ACCENT.sub(_composed, text)
+    """Accents put on their letters: R¨osinger is how many PDFs spell Rösinger. One that strayed off is dropped."""
+    return re.sub(r"\s[¨´˜ˇ˚](?=\s)", "", _ACCENT.sub(_composed, text))
 
 
 def _composed(found: re.Match[str]) -> str:
     letter = "i" if found[2] == "ı" else found[2]
-    return unicodedata.normalize("NFC", letter + _COMBINING[found[1]])
+    one = unicodedata.normalize("NFC", letter + _COMBINING[found[1]])
+    return one if len(one) == 1 and ord(one) < 0x180 else found[0]  # ẅ is a stray mark, not a letter of a name

@@ -86,7 +86,16 @@ def test_bombs(unpacked, tmp_path, monkeypatch):
         unpacked(tar_gz({f"{n}.tex": b"" for n in range(20)}))
 
 
-@pytest.mark.parametrize("data", [b"", b"<html>no</html>", b"\x1f\x8b\x08", tar_gz(FILES)[:400], gz(b"x" * 999)[:20]])
+DAMAGED = {
+    "empty": b"",
+    "html": b"<html>no</html>",
+    "head": b"\x1f\x8b\x08",
+    "tar": tar_gz(FILES)[:400],
+    "gz": gz(b"x" * 999)[:20],
+}
+
+
+@pytest.mark.parametrize("data", DAMAGED.values(), ids=DAMAGED)
 def test_damage(unpacked, data):
     with pytest.raises(PaperError):
         unpacked(data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy
 import pytest
@@ -92,6 +93,29 @@ def test_a_figure_made_of_strokes(read):
     figures = read(make_pdf([page]))[2]
     assert len(figures) == 1
     assert figures[0].caption == "Figure 2. Bars."
+
+
+def test_a_broken_word_does_not_break_the_paragraph(read):
+    page = (
+        Page()
+        .line(72, 500, "The grid is opti-")
+        .line(72, 488, "mal for this and")
+        .line(72, 476, "for all of the others.")
+    )
+    assert "The grid is optimal for this and\nfor all of the others." in read(make_pdf([page]))[1]
+
+
+def test_heads_in_capitals(read):
+    page = Page().line(280, 500, "II. RELATED WORK").line(72, 480, "A. Author wrote of GRIDS, and nobody else did so.")
+    heads = [line for line in read(make_pdf([page]))[1].splitlines() if line.startswith("#")]
+    assert heads == ["## II. RELATED WORK"]
+
+
+def test_threads_do_not_disturb_each_other(tmp_path):
+    (tmp_path / "p.pdf").write_bytes(paper_pdf())
+    with ThreadPoolExecutor(4) as pool:
+        texts = set(pool.map(lambda n: read_pdf(tmp_path / "p.pdf", tmp_path / str(n))[1], range(12)))
+    assert len(texts) == 1
 
 
 def test_words_about_a_figure_are_no_figure(read):
