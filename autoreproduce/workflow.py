@@ -67,7 +67,7 @@ def paper(state: State, runtime: Runtime[Context]) -> State:
     read = read_paper(
         c.settings,
         c.trial.folder,
-        arxiv_id=None if c.settings.offline else c.task.arxiv_id,
+        arxiv_id=c.task.arxiv_id,
         file=c.paper_file,
         digest=c.task.digest,
         note=c.trial.note,

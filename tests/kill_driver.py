@@ -5,6 +5,7 @@ line: how often it was started, and how often each step was performed. Each star
 own, so that the imports are paid once.
 """
 
+import importlib
 import json
 import os
 import signal
@@ -17,6 +18,10 @@ from autoreproduce import trial as trial_module
 from autoreproduce.config import Settings
 from autoreproduce.runner.attempt import Request, attempt
 from autoreproduce.runner.find import find_or_make_task
+
+
+PRELOADED = ("langgraph.graph", "langchain_core.language_models", "autoreproduce.tape_model", "autoreproduce.models",
+             "autoreproduce.runner.attempt", "autoreproduce.sandboxes.process", "autoreproduce.eval.report.page")  # fmt: skip
 
 
 def start(when: str, tape: str, out: Path, log: Path) -> None:
@@ -42,6 +47,8 @@ def start(when: str, tape: str, out: Path, log: Path) -> None:
 
 
 def main() -> None:
+    for module in PRELOADED:
+        importlib.import_module(module)
     when, tape, out = sys.argv[1], sys.argv[2], Path(sys.argv[3])
     log, starts = Path("performed.log"), 0
     while starts < 100:

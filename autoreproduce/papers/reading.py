@@ -80,10 +80,12 @@ def _from_anywhere(
         parts = read_file(settings, file, place)
         keep_copy(file, place / f"original{file.suffix}")
         return _paper(parts, arxiv_id, f"The paper's text is from {_origin(settings, parts)} ({file.name}).")
+    if settings.offline and digest is None:
+        raise PaperError("--offline fetches nothing and the task has no digest: give the paper by --paper FILE")
     if arxiv_id is None and digest is None:
         raise UsageError("no paper is named: give --arxiv ID or --paper FILE")
-    reason = "The task names no arXiv id"
-    if arxiv_id is not None:
+    reason = "--offline fetches nothing" if settings.offline else "The task names no arXiv id"
+    if arxiv_id is not None and not settings.offline:
         try:
             return _from_arxiv(settings, place, arxiv_id)
         except PaperError as error:

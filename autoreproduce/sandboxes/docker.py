@@ -155,7 +155,7 @@ class DockerSandbox:
         container: Container = self._client.containers.create(
             self._image, entrypoint=["sleep"], command=["infinity"], name=name, init=True, detach=True,
             labels={TRIAL: self._label, OWNER: owner()}, user=self._user(), hostname="sandbox",
-            working_dir="/", network_mode="bridge" if network else "none",
+            working_dir="/", environment={"HOME": HOME}, network_mode="bridge" if network else "none",
             mounts=self._install_mounts() if network else self._work_mounts(), **self._walls(),
         )  # fmt: skip
         try:

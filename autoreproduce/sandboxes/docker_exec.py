@@ -10,9 +10,8 @@ import queue
 import threading
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from autoreproduce.sandboxes.output import STDERR, STDOUT
 from autoreproduce.sandboxes.watch import Chunk
 
 if TYPE_CHECKING:
@@ -71,11 +70,18 @@ class ExecStream:
 
     def _pump(self) -> None:
         from docker.errors import DockerException
+        from docker.utils.socket import frames_iter
         from requests.exceptions import RequestException
 
         with suppress(DockerException, RequestException, OSError, ValueError):  # the container was removed
-            for out, err in self._api.exec_start(self._id, stream=True, demux=True):
-                self._put([(stream, data) for stream, data in ((STDOUT, out), (STDERR, err)) if data])
+            # `stream=True` of the client would leave its connection open.
+            connection: Any = self._api.exec_start(self._id, socket=True)
+            try:
+                for stream, data in frames_iter(connection, tty=False):  # type: ignore[no-untyped-call]
+                    if data:
+                        self._put([(stream, data)])
+            finally:
+                close_all(connection)
         self._put(None)
 
     def _put(self, chunks: list[Chunk] | None) -> None:
@@ -83,3 +89,10 @@ class ExecStream:
             with suppress(queue.Full):
                 self._chunks.put(chunks, timeout=0.2)
                 return
+
+
+def close_all(connection: Any) -> None:
+    """Close a stream of the client: the file that it gives, the socket below it, and the answer that holds both."""
+    for part in (connection, getattr(connection, "_sock", None), getattr(connection, "_response", None)):
+        if part is not None:
+            part.close()

@@ -49,6 +49,7 @@ def variables(limits: Limits, *, home: str, data: str, packages: str, path: str,
         "LOGNAME": "sandbox",
         "LANG": "C.UTF-8",
         "PYTHONPATH": f"{packages}/site",
+        "OMP_WAIT_POLICY": "passive",  # threads that wait by spinning starve other work on shared processors
         "PYTHONUNBUFFERED": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
         "MPLBACKEND": "Agg",

@@ -33,9 +33,8 @@ class Lineage:
         from rich.console import Console
 
         trial.phase("paper")
-        arxiv_id = None if self.settings.offline else task.arxiv_id
         paper = read_paper(
-            self.settings, trial.folder, arxiv_id=arxiv_id, file=self.paper_file, digest=task.digest,
+            self.settings, trial.folder, arxiv_id=task.arxiv_id, file=self.paper_file, digest=task.digest,
             note=trial.note,
         )  # fmt: skip
         shared = (Prompts(), trial, self.budget, self.settings)

@@ -50,21 +50,32 @@ def run(tmp_path: Path, code: Scripted, research: Scripted | None = None, **sett
     workspace.open()
     given = Settings(sandbox="process", dry_run_seconds=20, **settings)
     sandbox = open_sandbox(
-        given, workspace.folder, data_dir=None, packages=tmp_path / "packages", label="t", trusted=True, note=lambda _: None
+        given,
+        workspace.folder,
+        data_dir=None,
+        packages=tmp_path / "packages",
+        label="t",
+        trusted=True,
+        note=lambda _: None,
     )
     task = Task(id="t", metric=Metric(name="mse"), instruction="")
     summaries = Summaries(trial)
     summaries.put("method", "the method, with a mistake")
     bench = Bench(task, given, research or Scripted(), code, sandbox, trial, workspace, summaries)  # type: ignore[arg-type]
     try:
-        return develop(bench, Phase("method_replication", "method.py", "python method.py", "method", exit_code), "write"), bench
+        return develop(
+            bench, Phase("method_replication", "method.py", "python method.py", "method", exit_code), "write"
+        ), bench
     finally:
         sandbox.close()
         trial.close()
 
 
 def test_what_runs_and_matches_goes_on_at_once(tmp_path: Path) -> None:
-    code, research = Scripted(edit("print('progress', flush=True)\nimport sys\nsys.stderr.write('a warning')")), Scripted("SUBMIT")
+    code, research = (
+        Scripted(edit("print('progress', flush=True)\nimport sys\nsys.stderr.write('a warning')")),
+        Scripted("SUBMIT"),
+    )
     ended, bench = run(tmp_path, code, research)
     assert (ended.status, ended.tries) == ("matched", 0)
     assert bench.edits["method_replication"] == {"turns": 1, "added": 3, "removed": 0}
@@ -118,7 +129,15 @@ def test_without_refining_nobody_is_asked(tmp_path: Path) -> None:
 
 def test_commands_that_cannot_be_carried_out_cost_a_try_and_are_told(tmp_path: Path) -> None:
     code = Scripted(
-        edit("print(z)"), "why", edit("x = 1", "5 9"), "why", "Bash rm -rf /", "why", "UNUSABLE", "why", edit("x = 1", "1 1")
+        edit("print(z)"),
+        "why",
+        edit("x = 1", "5 9"),
+        "why",
+        "Bash rm -rf /",
+        "why",
+        "UNUSABLE",
+        "why",
+        edit("x = 1", "1 1"),
     )
     ended, _ = run(tmp_path, code, Scripted("SUBMIT"))
     assert (ended.status, ended.tries) == ("matched", 4)
@@ -135,7 +154,9 @@ def test_bash_installs_a_package_that_the_program_then_imports(tmp_path: Path, m
     with zipfile.ZipFile(wheels / "tinypkg-1.0-py3-none-any.whl", "w") as wheel:
         wheel.writestr("tinypkg.py", "VALUE = 42\n")
         wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: tinypkg\nVersion: 1.0\n")
-        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
         wheel.writestr(f"{info}/RECORD", "")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     code = Scripted(edit("import tinypkg\nprint(tinypkg.VALUE)"), "tinypkg is missing", "Bash pip install tinypkg")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from sandbox_helpers import ALL, ISOLATING
+from sandbox_helpers import ALL, BUILD, ISOLATING
 
 from autoreproduce import Sandbox
 from autoreproduce.config import Limits, Settings
@@ -16,7 +15,6 @@ from autoreproduce.sandboxes import cgroups, why_not
 from autoreproduce.sandboxes.bubblewrap import BubblewrapSandbox
 from autoreproduce.sandboxes.process import ProcessSandbox
 
-BUILD = {name: value for name, value in os.environ.items() if name.startswith("AUTOREPRODUCE_BUILD_")}
 LIMITS = Limits(memory_gb=0.5, cpus=1, processes=64, disk_gb=0.1, output_kb=8, output_mb=200)
 
 Make = Callable[..., Sandbox]

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+# Read when this is imported, before the tests clean the environment: how the image is built on this machine.
+BUILD = {name: value for name, value in os.environ.items() if name.startswith("AUTOREPRODUCE_BUILD_")}
 DOCKER = pytest.param("docker", marks=[pytest.mark.docker, pytest.mark.timeout(900)])
 ISOLATING = ["bubblewrap", DOCKER]
 ALL = ["bubblewrap", "bubblewrap-polling", "process", "process-polling", DOCKER]

@@ -4,11 +4,14 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
-from sandbox_helpers import ALL, living, wait_until
+from sandbox_helpers import ALL, BUILD, living, wait_until
 
 from autoreproduce import Sandbox
 from autoreproduce.errors import SandboxError
@@ -61,16 +64,19 @@ def test_nothing_but_the_workspace_can_be_written(isolating: Sandbox) -> None:
 
 
 OPENED = """
-import os
+import os, stat
 OWN = "self", "thread-self", "pressure"  # a program's own, and a watch that ends with its open file
 for folder, folders, files in os.walk("/proc"):
     folders[:] = [name for name in folders if not (folder == "/proc" and (name.isdigit() or name in OWN))]
     for name in files:
         try:
-            os.close(os.open(os.path.join(folder, name), os.O_WRONLY | os.O_NONBLOCK))
+            handle = os.open(os.path.join(folder, name), os.O_WRONLY | os.O_NONBLOCK)
+            kind = os.fstat(handle).st_mode
+            os.close(handle)
         except OSError:
             continue
-        print(os.path.join(folder, name))
+        if not stat.S_ISCHR(kind):  # what Docker hides is /dev/null there
+            print(os.path.join(folder, name))
 """
 
 
@@ -123,8 +129,9 @@ def test_no_network(isolating: Sandbox) -> None:
 def test_network_where_asked_for(isolating: Sandbox) -> None:
     host = "127.0.0.1"
     if isolating.name == "docker":  # the machine, as seen from the Engine's bridge
-        show = ["docker", "network", "inspect", "bridge", "--format", "{{(index .IPAM.Config 0).Gateway}}"]
-        host = subprocess.run(show, check=True, capture_output=True, text=True).stdout.strip()
+        show = ["docker", "network", "inspect", "bridge", "--format", "{{(index .IPAM.Config 0).Subnet}}"]
+        subnet = subprocess.run(show, check=True, capture_output=True, text=True).stdout.strip()
+        host = str(ip_network(subnet)[1])
     with socket.create_server((host, 0)) as server:
         code = CONNECT.format(host, server.getsockname()[1])
         done = isolating.execute(f'python -c "{code}"; ls -A /workspace /data; pwd', 60, network=True)
@@ -209,6 +216,8 @@ def test_side_by_side_with_one_label(make, kind: str) -> None:
 
 KILLED = """
 import sys
+from contextlib import contextmanager
+from ipaddress import ip_network
 from pathlib import Path
 sys.path[:0] = {path!r}
 from conftest import _open, settings_for
@@ -226,22 +235,17 @@ def test_nothing_outlives_a_killed_caller(make, kind: str, token: str, tmp_path:
         assert wait_until(lambda: not living(token), 5)
 
 
-class killed_caller:
-    """A process that runs a hung program in a sandbox, killed with SIGKILL on entry."""
-
-    def __init__(self, kind: str, token: str, folder: Path) -> None:
-        code = KILLED.format(path=[str(Path(__file__).parent)], folder=str(folder), kind=kind, token=token)
-        self.process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
-
-    def __enter__(self) -> None:
-        assert self.process.stdout
-        assert self.process.stdout.readline() == b"ready\n"
-        self.process.kill()
-        self.process.wait()
-
-    def __exit__(self, *_: object) -> None:
-        assert self.process.stdout
-        self.process.stdout.close()
+@contextmanager
+def killed_caller(kind: str, token: str, folder: Path) -> Iterator[None]:
+    """A process that ran a hung program in a sandbox was killed with SIGKILL, and is gone."""
+    code = KILLED.format(path=[str(Path(__file__).parent)], folder=str(folder), kind=kind, token=token)
+    environment = BUILD | {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment) as process:
+        assert process.stdout
+        first = process.stdout.readline()
+        process.kill()
+    assert first == b"ready\n"
+    yield
 
 
 @pytest.mark.docker

@@ -176,7 +176,8 @@ def read_and_review(trial):
     trial.phase("paper")
     trial.step("fetch", "network", "arxiv", "2301.12664", lambda: {"source": "latex"})
     trial.write(
-        "paper/paper.json", json.dumps({"paper": {"title": "LSM", "text": "long", "source": "latex", "note": "from LaTeX"}})
+        "paper/paper.json",
+        json.dumps({"paper": {"title": "LSM", "text": "long", "source": "latex", "note": "from LaTeX"}}),
     )
     trial.phase("literature_review")
     for stage in ("overall", "method", "experiment"):
