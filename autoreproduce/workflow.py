@@ -165,7 +165,7 @@ def build_graph(lineage: bool = True) -> CompiledStateGraph[State, Context, Stat
     graph.add_edge(START, nodes[0].__name__)
     for node, after in zip(nodes, [*nodes[1:], None], strict=True):
         following = after.__name__ if after else END
-        if node in PHASES[3:] and after:  # these can fail, and then nothing later can succeed
+        if node in PHASES[3:6] and after:  # these can fail, and then nothing later can succeed
             graph.add_conditional_edges(node.__name__, _going_on(node.__name__), {"on": following, "failed": END})
         else:
             graph.add_edge(node.__name__, following)
