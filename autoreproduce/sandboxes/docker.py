@@ -22,7 +22,7 @@ from autoreproduce import Execution, Stopped
 from autoreproduce.config import Settings
 from autoreproduce.errors import SandboxError
 from autoreproduce.sandboxes import cgroups, inside
-from autoreproduce.sandboxes.engine import connect, engine, environment_of
+from autoreproduce.sandboxes.engine import connect, engine, environment_of, listens
 from autoreproduce.sandboxes.files import read_inside, write_inside
 from autoreproduce.sandboxes.image import ensure_image, recipe_folder
 from autoreproduce.sandboxes.local import held_by, why_ended
@@ -256,6 +256,7 @@ def why_not(settings: Settings) -> str:
     """Why Docker does not work here, with the mend; "" where it does."""
     try:
         with engine():
+            listens()
             client = connect(1.5)
             try:
                 client.ping()

@@ -56,8 +56,10 @@ class ExecStream:
         return 137
 
     def close(self) -> None:
-        """Drop what still comes. The thread reads on until the stream ends: the Engine would wait for its reader,
-        and not remove a container whose output nobody takes."""
+        """Wait no more for whoever reads here: what still comes is kept while there is room, and then dropped.
+
+        The thread reads on until the stream ends: the Engine would not remove a container whose output nobody takes.
+        """
         self._closed.set()
 
     def _running(self) -> bool:
@@ -85,10 +87,11 @@ class ExecStream:
         self._put(None)
 
     def _put(self, chunks: list[Chunk] | None) -> None:
-        while not self._closed.is_set():
+        while True:
             with suppress(queue.Full):
-                self._chunks.put(chunks, timeout=0.2)
-                return
+                return self._chunks.put(chunks, timeout=0 if self._closed.is_set() else 0.1)
+            if self._closed.is_set():
+                return None
 
 
 def close_all(connection: Any) -> None:

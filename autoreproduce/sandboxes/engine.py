@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -12,6 +14,8 @@ from autoreproduce.errors import SandboxError
 if TYPE_CHECKING:
     from docker import DockerClient
 
+SOCKET = "unix:///var/run/docker.sock"
+CLOSED = "Docker Engine is not open to you: add yourself to the group docker, or use bubblewrap"
 MEND = "start it (systemctl start docker), or choose --sandbox bubblewrap"
 
 
@@ -20,6 +24,21 @@ def connect(timeout: float) -> DockerClient:
     import docker
 
     return docker.from_env(timeout=timeout)  # type: ignore[arg-type]
+
+
+def listens() -> None:
+    """Raise SandboxError where nobody listens at the Engine's socket: quicker than its client, which leaves it open."""
+    scheme, _, path = os.environ.get("DOCKER_HOST", SOCKET).partition("://")
+    if scheme != "unix":
+        return
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(1)
+        try:
+            probe.connect(path)
+        except PermissionError:
+            raise SandboxError(CLOSED) from None
+        except OSError as error:
+            raise SandboxError(f"Docker Engine does not answer at {path} ({error.strerror or error}): {MEND}") from None
 
 
 @contextmanager
@@ -33,9 +52,7 @@ def engine() -> Iterator[None]:
     except (DockerException, RequestException) as error:
         said = str(getattr(error, "explanation", None) or error)
         if "Permission denied" in said:
-            raise SandboxError(
-                "Docker Engine is not open to you: add yourself to the group docker, or use bubblewrap"
-            ) from error
+            raise SandboxError(CLOSED) from error
         if re.search("No such file|Connection refused|Connection aborted|timed out", said):
             raise SandboxError(f"Docker Engine does not answer ({said[:120]}): {MEND}") from error
         if "could not select device driver" in said:

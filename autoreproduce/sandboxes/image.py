@@ -8,6 +8,7 @@ alone and is not in the finished image.
 from __future__ import annotations
 
 import io
+import re
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterator
@@ -103,14 +104,14 @@ def _follow(lines: Iterator[dict[str, Any]], note: Callable[[str], None]) -> Non
     last: list[str] = []
     for line in lines:
         if "error" in line:
-            said = " / ".join(last[-6:])
+            said = " / ".join(last) or line["error"].strip()
             raise SandboxError(
-                f"the sandbox image cannot be built: {line['error'].strip()}. It said last: {said}. "
-                "See sandbox/README.md for a base image, authorities and wheels of your own"
+                f"the sandbox image cannot be built ({said[-600:]}): "
+                "see sandbox/README.md for a base image, authorities and wheels of your own"
             )
-        text = str(line.get("stream") or line.get("status") or "").strip()
+        text = re.sub(r"\x1b\[[0-9;]*m", "", str(line.get("stream") or line.get("status") or "")).strip()
         if text:
-            last = [*last[-5:], text]
+            last = [*last[-3:], text.splitlines()[-1]]
         if text.startswith(TOLD):
             note(f"image: {text[:160]}")
 
@@ -119,8 +120,7 @@ def _ingredients(settings: Settings) -> dict[str, Any]:
     """What decides how the image turns out."""
     files = {path.name: path.read_text() for path in _recipe(settings)}
     constraints = settings.build_constraints.read_text() if settings.build_constraints else ""
-    wheels = sorted(wheel.name for wheel in _wheels(settings))
-    return {"files": files, "base": settings.build_base, "constraints": constraints, "wheels": wheels}
+    return {"files": files, "base": settings.build_base, "constraints": constraints}
 
 
 def _recipe(settings: Settings) -> list[Path]:

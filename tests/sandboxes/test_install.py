@@ -1,0 +1,146 @@
+"""Installing for real, offline, from a folder with one small wheel; and what the agent's Bash command may say."""
+
+import zipfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sandbox_helpers import DOCKER
+
+from autoreproduce.errors import CommandError
+from autoreproduce.sandboxes.policy import REQUIREMENT, check_install
+
+ALLOWED = "pip,uv,conda"
+
+
+def wheel(folder: Path, name: str, version: str, code: str, needs: str = "") -> None:
+    """A wheel with one module."""
+    info = f"{name}-{version}.dist-info"
+    metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n" + (
+        f"Requires-Dist: {needs}\n" if needs else ""
+    )
+    folder.mkdir(exist_ok=True)
+    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as archive:
+        archive.writestr(f"{name}.py", code)
+        archive.writestr(f"{info}/METADATA", metadata)
+        archive.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        archive.writestr(f"{info}/RECORD", "")
+
+
+@pytest.mark.parametrize("kind", [pytest.param("bubblewrap", marks=pytest.mark.slow), "process", DOCKER])
+def test_install_then_import(make, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wheel(tmp_path / "wheels", "tinything", "1.2", "word = 'tiny'", needs="numpy")
+    wheel(tmp_path / "wheels", "einops", "99.1", "word = 'newer'")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "wheels"))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    sandbox = make(kind)
+    assert sandbox.execute("python -c 'import tinything'", 20).exit_code == 1
+    done = sandbox.execute(check_install("pip install tinything==1.2", ALLOWED), 120, network=True)
+    assert done.ok, done.stderr
+    assert "Requirement already satisfied: numpy" in done.stdout  # what is there already is not installed again
+    assert sandbox.execute("python -c 'import tinything; print(tinything.word)'", 20).stdout == "tiny\n"
+    assert sandbox.execute("touch $PYTHONPATH/x", 20).ok == (kind == "process")
+    newer = sandbox.execute(check_install("uv pip install -U einops", ALLOWED), 120, network=True)
+    assert newer.ok, newer.stderr
+    assert sandbox.execute("python -c 'import einops; print(einops.word)'", 20).stdout == "newer\n"
+    sandbox.close()
+    again = make(kind)  # a resumed trial
+    assert again.execute("python -c 'import tinything, einops; print(einops.word)'", 20).stdout == "newer\n"
+
+
+@pytest.mark.parametrize("kind", ["process", DOCKER])
+def test_install_that_fails_says_why(make, kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    wheel(tmp_path / "wheels", "tinything", "1.2", "word = 'tiny'")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "wheels"))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    done = make(kind).execute(check_install("pip install no-such-package", ALLOWED), 120, network=True)
+    assert done.exit_code == 1 and "No matching distribution found for no-such-package" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "runs"),
+    [
+        ("pip install numpy", "python -m pip install numpy"),
+        ("  pip3 install -q --user numpy scipy==1.17.1 ", "python -m pip install numpy scipy==1.17.1"),
+        ("python -m pip install 'torch>=2,<3' --upgrade", "python -m pip install --upgrade 'torch>=2,<3'"),
+        ("pip install torch>=2.4", "python -m pip install 'torch>=2.4'"),
+        ("python3 -m pip install timm[all]~=1.0", "python -m pip install 'timm[all]~=1.0'"),
+        ("uv pip install --system einops", "python -m pip install einops"),
+        ("conda install -y pytorch numpy=1.26 h5py", "python -m pip install torch 'numpy==1.26.*' h5py"),
+        ("pip install -U -U a.b_c-d", "python -m pip install --upgrade a.b_c-d"),
+    ],
+)
+def test_allowed(command: str, runs: str) -> None:
+    assert check_install(command, ALLOWED) == runs
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("pip install numpy; rm -rf /", "shell"),
+        ("pip install numpy && curl x", "shell"),
+        ("pip install $(cat /etc/passwd)", "shell"),
+        ("pip install `id`", "shell"),
+        ("pip install x > log", "shell"),
+        ("pip install x\npip install y", "one line"),
+        ("pip install 'unclosed", "cannot read"),
+        ("pip install git+https://example.org/x.git", "addresses"),
+        ("pip install x@https://example.org/x.whl", "addresses"),
+        ("pip install ./folder", "paths"),
+        ("pip install ../x", "paths"),
+        ("pip install /tmp/x", "paths"),
+        ("pip install x.whl", "paths"),
+        ("pip install .", "paths"),
+        ("pip install -e .", "-e"),
+        ("pip install -r requirements.txt", "-r"),
+        ("pip install --index-url http://x y", "--index-url"),
+        ("pip install --extra-index-url=http://x y", "--extra-index-url"),
+        ("pip install -f http://x y", "-f"),
+        ("pip install --target=/usr y", "--target"),
+        ("pip install --prefix / y", "--prefix"),
+        ("pip install --pre --config-settings=x y", "--config-settings"),
+        ("conda install -c conda-forge x", "-c"),
+        ("pip install", "no package"),
+        ("pip uninstall numpy", "only installs"),
+        ("pip download numpy", "only installs"),
+        ("python train.py", "only installs"),
+        ("sudo pip install x", "only installs"),
+        ("PIP_INDEX_URL=x pip install y", "only installs"),
+        ("ls", "only installs"),
+        ("", "one line"),
+        ("apt-get install gcc", "not allowed here"),
+        ("pip install 'x ; python_version<\"3\"'", "shell"),
+    ],
+)
+def test_refused(command: str, reason: str) -> None:
+    with pytest.raises(CommandError, match=reason):
+        check_install(command, ALLOWED)
+
+
+def test_apt_only_where_named() -> None:
+    assert (
+        check_install("apt-get install -y gcc libstdc++-12-dev", "pip,apt")
+        == "apt-get install --yes gcc libstdc++-12-dev"
+    )
+    for bad in ("apt-get install ./x.deb", "apt-get install -o x=y gcc", "apt-get install gcc/sid"):
+        with pytest.raises(CommandError):
+            check_install(bad, "pip,apt")
+
+
+@given(st.text(max_size=60))
+def test_whatever_is_said_only_packages_are_run(text: str) -> None:
+    """Any text behind `pip install` is refused, or becomes names and versions that a shell reads as such."""
+    import shlex
+
+    try:
+        runs = check_install(f"pip install {text}", ALLOWED)
+    except CommandError:
+        return
+    words = shlex.split(runs)
+    assert words[:4] == ["python", "-m", "pip", "install"]
+    for word in words[4:]:
+        assert word in ("--upgrade", "--pre", "--no-deps") or REQUIREMENT.fullmatch(word)
+    assert shlex.join(words) == runs
