@@ -55,6 +55,7 @@ class Settings(BaseSettings):
 
     # the method
     lineage: bool = True
+    lineage_cache: bool = Field(True, description="read first what earlier trials learnt of cited papers")
     k: int = Field(3, ge=0, le=20)
     debug: bool = True
     refine: bool = True

@@ -53,7 +53,7 @@ class Builder:
         return [cache.CachedPaper.model_validate(hit) if hit else None for hit in result["hits"]]
 
     def _look_up(self, choices: list[Choice]) -> dict[str, Any]:
-        papers, problems = cache.load(cache.folders(self.settings))
+        papers, problems = cache.load(cache.folders(self.settings) if self.settings.lineage_cache else [])
         hits = [cache.find(c.title, c.reference.arxiv_id, papers) for c in choices]
         return {"hits": [hit.model_dump() if hit else None for hit in hits], "problems": problems}
 
