@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -22,10 +23,10 @@ from autoreproduce.config import Limits, Settings
 from autoreproduce.errors import SandboxError
 from autoreproduce.sandboxes import cgroups, inside
 from autoreproduce.sandboxes.local import LocalSandbox
-from autoreproduce.sandboxes.processes import started
 
 WORKSPACE, DATA, PACKAGES, HOME = "/workspace", "/data", "/packages", "/home/sandbox"
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/sys/devices/system")
+LAST = "/run/bin"  # last in PATH: for systems whose Python is called python3 alone
 ETC = ("alternatives", "fonts", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "ssl/openssl.cnf")
 ETC_NETWORK = ("hosts", "nsswitch.conf", "ssl/certs", "pki/tls/certs", "pki/ca-trust", "ca-certificates")
 ALONE = (
@@ -90,6 +91,7 @@ class BubblewrapSandbox(LocalSandbox):
 
     def _own_binds(self, network: bool) -> list[str]:
         binds = ["--bind" if network else "--ro-bind", str(self._packages), PACKAGES]
+        binds += ["--symlink", sys.executable, f"{LAST}/python"]
         for name in ("passwd", "group"):
             binds += ["--ro-bind", str(self._etc / name), f"/etc/{name}"]
         return binds
@@ -111,12 +113,17 @@ class BubblewrapSandbox(LocalSandbox):
         return binds
 
     def _variables(self, network: bool) -> list[str]:
-        path = f"{sys.prefix}/bin:/usr/local/bin:/usr/bin:/bin"
+        path = f"{sys.prefix}/bin:/usr/local/bin:/usr/bin:/bin:{LAST}"
         data = DATA if self._data else ""
         found = inside.variables(self.limits, home=HOME, data=data, packages=PACKAGES, path=path)
         if network:
             found = inside.installing(found, PACKAGES) | self._index.variables
         return [word for name, value in found.items() for word in ("--setenv", name, value)]
+
+    def _kill(self, child: subprocess.Popen[bytes]) -> None:
+        if child.returncode is None:  # the first process inside is in the child's group; the kernel ends the others
+            os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
 
     def _ended(self) -> None:
         """Wait until the first process inside is gone: the kernel ends all others before it."""
@@ -203,12 +210,12 @@ def _bind_prefix(prefix: Path) -> list[str]:
 
 
 def _wait_gone(pid: int) -> None:
-    end = time.monotonic() + 3
+    end = time.monotonic() + 4
     while time.monotonic() < end:
         try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+            name, _, rest = Path(f"/proc/{pid}/stat").read_text().rpartition(")")
         except OSError:
             return
-        if state in "ZX" or started(pid) is None:
+        if not name.endswith("(bwrap") or rest.split()[0] in "ZX":  # the number is another's by now, or it is over
             return
         time.sleep(0.002)

@@ -94,8 +94,10 @@ def build(client: DockerClient, settings: Settings, name: str, note: Callable[[s
                 fileobj=context, custom_context=True, tag=name, buildargs=_arguments(settings), decode=True, rm=True,
                 forcerm=True, timeout=3600,
             )  # fmt: skip
-            _follow(lines, note)
-            client.images.prune(filters={"dangling": True, "label": "autoreproduce=build"})  # the first stage
+            try:
+                _follow(lines, note)
+            finally:
+                client.images.prune(filters={"dangling": True, "label": "autoreproduce=build"})  # the first stage
         except (APIError, DockerException, OSError) as error:
             raise SandboxError(f"the sandbox image cannot be built ({error}): see sandbox/README.md") from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from autoreproduce.sandboxes import cgroups
 from autoreproduce.sandboxes.cgroups import Cgroup
 from autoreproduce.sandboxes.files import read_inside, write_inside
 from autoreproduce.sandboxes.output import Output
-from autoreproduce.sandboxes.processes import descendants, kill_tree, memory, memory_shared_once
+from autoreproduce.sandboxes.processes import descendants, kill_tree, memory, memory_shared_once, threads_of
 from autoreproduce.sandboxes.watch import Disk, Pipes, execution, watch
 
 # The child waits for a line before it becomes the command: by then it is in its cgroup and has its limits.
@@ -58,7 +59,7 @@ class LocalSandbox:
             try:
                 return self._watched(child, command, timeout, on_output, group)
             finally:  # also for Ctrl-C and errors of the listener
-                kill_tree(child.pid)
+                self._kill(child)
                 child.wait()
                 self._ended()
         finally:
@@ -107,6 +108,14 @@ class LocalSandbox:
         largest = int(self.limits.disk_gb * 2**30)
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (largest, largest))
         resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
+        if group is not None:
+            return
+        os.setpriority(os.PRIO_PROCESS, pid, 10)  # so that whoever looks comes to look, among a thousand that fork
+        if os.getuid() != 0:  # root has no such limit
+            most = threads_of(os.getuid()) + 2 * self.limits.processes
+            _, hard = resource.prlimit(pid, resource.RLIMIT_NPROC)
+            most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+            resource.prlimit(pid, resource.RLIMIT_NPROC, (most, most))
 
     def _watched(
         self, child: subprocess.Popen[bytes], command: str, timeout: float,
@@ -126,6 +135,8 @@ class LocalSandbox:
         return execution(command, code, output, seconds, stopped, timeout, self.limits, more)
 
     def _kill(self, child: subprocess.Popen[bytes]) -> None:
+        if child.returncode is not None:  # collected: its number may be another's by now
+            return
         kill_tree(child.pid)
         with suppress(subprocess.TimeoutExpired):
             child.wait(2)

@@ -44,8 +44,9 @@ class ProcessSandbox(LocalSandbox):
         self._gpus = settings.gpus
         self._index = inside.index(settings, inside.caller(), mounted=False)
         self._made = Path(tempfile.mkdtemp(prefix="autoreproduce-"))
-        for name in ("home", "tmp"):
+        for name in ("home", "tmp", "bin"):
             (self._made / name).mkdir()
+        (self._made / "bin" / "python").symlink_to(sys.executable)  # where the system's is called python3 alone
 
     def close(self) -> None:
         """See autoreproduce.Sandbox."""
@@ -61,7 +62,7 @@ class ProcessSandbox(LocalSandbox):
     def _environment(self, network: bool) -> dict[str, str]:
         found = inside.variables(
             self.limits, home=str(self._made / "home"), data=str(self._data or ""), packages=str(self._packages),
-            path=f"{sys.prefix}/bin:/usr/local/bin:/usr/bin:/bin", tmp=str(self._made / "tmp"),
+            path=f"{sys.prefix}/bin:/usr/local/bin:/usr/bin:/bin:{self._made}/bin", tmp=str(self._made / "tmp"),
         )  # fmt: skip
         if network:
             return inside.installing(found, str(self._packages)) | self._index.variables

@@ -21,7 +21,7 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Process(NamedTuple):
-    """One line of /proc: `rss` in bytes, `state` Z for one that ended and is not yet collected."""
+    """One line of /proc: `rss` in bytes, `state` Z for one that ended and is not yet collected, `began` in ticks."""
 
     pid: int
     parent: int
@@ -29,10 +29,11 @@ class Process(NamedTuple):
     state: str
     rss: int
     threads: int
+    began: int
 
 
 def descendants(root: int) -> list[Process]:
-    """All living processes below `root`, `root` included."""
+    """All living processes below `root`, itself first."""
     processes = {process.pid: process for process in _all()}
     children: dict[int, list[int]] = {}
     for process in processes.values():
@@ -40,7 +41,7 @@ def descendants(root: int) -> list[Process]:
     found, waiting = [], [root]
     while waiting:
         pid = waiting.pop()
-        waiting += children.get(pid, [])
+        waiting += children.pop(pid, [])
         if pid in processes and processes[pid].state not in "ZX":
             found.append(processes[pid])
     return found
@@ -59,27 +60,53 @@ def memory_shared_once(processes: list[Process]) -> int:
 def kill_tree(root: int, within: float = 3.0) -> bool:
     """End all processes below `root`, `root` last, so that an orphan still descends from it. False if some live on.
 
-    Looks and kills again until nothing is left.
+    `root` must be a child of ours that was not collected, or ourselves, who are spared. Looks and kills again until
+    nothing is left.
     """
     end = time.monotonic() + within
-    while (found := [process for process in descendants(root) if process.pid != root]) and time.monotonic() < end:
-        _kill(found)
-        time.sleep(0.005)
-    with suppress(ProcessLookupError):
-        os.kill(root, signal.SIGKILL)
-    return not found
+    while (found := descendants(root)) and found != [found[0]] and time.monotonic() < end:
+        _kill(root, found)
+        time.sleep(0.003)
+    if root != os.getpid():
+        with suppress(ProcessLookupError):
+            os.kill(root, signal.SIGKILL)
+    return len(found) <= 1
 
 
-def _kill(found: list[Process]) -> None:
-    """SIGKILL to processes, by whole groups first: a group dies at once, however fast it forks."""
-    groups = {process.group for process in found} - {os.getpgrp(), 0}
-    for group in groups:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(group, signal.SIGKILL)
+def _kill(root: int, found: list[Process]) -> None:
+    """SIGKILL to all but `root`, by whole groups: a group dies at once, however fast it forks."""
+    known = {process.pid: process.began for process in found}
+    groups = {os.getpgrp()}
     for process in found:
-        if process.group not in groups:
+        if process.pid != root and _is_still(process, known):
             with suppress(ProcessLookupError, PermissionError):
-                os.kill(process.pid, signal.SIGKILL)
+                if process.group not in groups:
+                    os.killpg(process.group, signal.SIGKILL)
+                    groups.add(process.group)
+                else:
+                    os.kill(process.pid, signal.SIGKILL)
+
+
+def _is_still(process: Process, known: dict[int, int]) -> bool:
+    """True where the number is still this process's, and its parent's still the parent's that was seen.
+
+    Looking takes long among a thousand processes; numbers of ended ones are given anew, to anybody's processes.
+    """
+    with suppress(OSError, IndexError):
+        now = _process(process.pid)
+        same = (now.began, now.group) == (process.began, process.group) and now.state not in "ZX"
+        return same and known.get(now.parent, -1) == started(now.parent)
+    return False
+
+
+def threads_of(user: int) -> int:
+    """How many processes and threads a user has on the whole machine."""
+    found = 0
+    for process in _all():
+        with suppress(OSError):
+            if os.stat(f"/proc/{process.pid}").st_uid == user:  # noqa: PTH116
+                found += process.threads
+    return found
 
 
 def started(pid: int) -> int | None:
@@ -102,9 +129,8 @@ def _all() -> list[Process]:
 def _process(pid: int) -> Process:
     with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
         fields = _after_name(file.read())
-    return Process(
-        pid, int(fields[1]), int(fields[2]), fields[0].decode(), max(int(fields[21]), 0) * PAGE, int(fields[17])
-    )
+    rss = max(int(fields[21]), 0) * PAGE
+    return Process(pid, int(fields[1]), int(fields[2]), fields[0].decode(), rss, int(fields[17]), int(fields[19]))
 
 
 def _after_name(stat: bytes) -> list[bytes]:
@@ -138,15 +164,12 @@ def supervise(argv: list[str]) -> int:
 
 
 def _end_children() -> bool:
-    """Kill all that descends from this process, itself excepted."""
-    end = time.monotonic() + 3
-    while (found := [each for each in descendants(os.getpid()) if each.pid != os.getpid()]) and time.monotonic() < end:
-        _kill(found)
-        time.sleep(0.002)
+    """Kill all that descends from this process, itself excepted, and collect it: not every first process does."""
+    ended = kill_tree(os.getpid())
     with suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:  # collect them: not every machine's first process does
+        while os.waitpid(-1, os.WNOHANG)[0]:
             pass
-    return not found
+    return ended
 
 
 if __name__ == "__main__":
