@@ -19,7 +19,6 @@ from autoreproduce.config import Settings
 from autoreproduce.runner.attempt import Request, attempt
 from autoreproduce.runner.find import find_or_make_task
 
-
 PRELOADED = ("langgraph.graph", "langchain_core.language_models", "autoreproduce.tape_model", "autoreproduce.models",
              "autoreproduce.runner.attempt", "autoreproduce.sandboxes.process", "autoreproduce.eval.report.page")  # fmt: skip
 
