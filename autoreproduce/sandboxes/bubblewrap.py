@@ -13,7 +13,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -23,6 +22,7 @@ from autoreproduce.config import Limits, Settings
 from autoreproduce.errors import SandboxError
 from autoreproduce.sandboxes import cgroups, inside
 from autoreproduce.sandboxes.local import LocalSandbox
+from autoreproduce.sandboxes.owners import scratch
 
 WORKSPACE, DATA, PACKAGES, HOME = "/workspace", "/data", "/packages", "/home/sandbox"
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/sys/devices/system")
@@ -58,7 +58,7 @@ class BubblewrapSandbox(LocalSandbox):
         self._packages.mkdir(parents=True, exist_ok=True)
         self._gpus = settings.gpus
         self._index = inside.index(settings, inside.caller())
-        self._etc = Path(tempfile.mkdtemp(prefix="autoreproduce-etc-"))
+        self._etc = scratch()
         (self._etc / "passwd").write_text(f"sandbox:x:{os.getuid()}:{os.getgid()}::{HOME}:/bin/bash\n")
         (self._etc / "group").write_text(f"sandbox:x:{os.getgid()}:\n")
         self._info: tuple[int, int] | None = None

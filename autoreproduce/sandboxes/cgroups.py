@@ -10,11 +10,13 @@ from __future__ import annotations
 import os
 import time
 import uuid
+from contextlib import suppress
 from pathlib import Path
 
 from autoreproduce.config import Limits
 
 ROOT = Path("/sys/fs/cgroup")
+PREFIX = "autoreproduce-"
 CONTROLLERS = ("memory", "pids", "cpu")
 
 
@@ -62,8 +64,9 @@ class Cgroup:
 
 def make(limits: Limits) -> Cgroup | None:
     """A new group with these limits, or None where none can be made that holds memory and processes."""
-    name = f"autoreproduce-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+    name = f"{PREFIX}{os.getpid()}-{uuid.uuid4().hex[:8]}"
     parents = _parents_v2() or _parents_v1()
+    _remove_left_over(set(parents.values()))
     if not {"memory", "pids"} <= set(parents):
         return None
     group = Cgroup({controller: parent / name for controller, parent in parents.items()})
@@ -75,6 +78,14 @@ def make(limits: Limits) -> Cgroup | None:
         group.remove()
         return None
     return group
+
+
+def _remove_left_over(parents: set[Path]) -> None:
+    """Remove groups whose maker was killed; the kernel refuses for one that still holds a process."""
+    for folder in (folder for parent in parents for folder in parent.glob(f"{PREFIX}*")):
+        if not Path(f"/proc/{folder.name.removeprefix(PREFIX).partition('-')[0]}").exists():
+            with suppress(OSError):
+                folder.rmdir()
 
 
 def of_process(pid: int, containing: str) -> Cgroup | None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from docker import DockerClient
 
 ASK_EVERY = 0.5
+LAG = 1.0  # what was printed before the end may come later than the word of it
 
 
 class ExecStream:
@@ -31,6 +32,7 @@ class ExecStream:
         self._chunks: queue.Queue[list[Chunk] | None] = queue.Queue(maxsize=32)
         self._closed = threading.Event()
         self._ask = time.monotonic() + ASK_EVERY
+        self._ended = 0.0
         threading.Thread(target=self._pump, name="docker-exec", daemon=True).start()
 
     def read(self, wait: float) -> list[Chunk] | None:
@@ -41,7 +43,11 @@ class ExecStream:
             if time.monotonic() < self._ask:
                 return []
             self._ask = time.monotonic() + ASK_EVERY
-            return [] if self._running() else None
+            if self._ended and time.monotonic() > self._ended + LAG:
+                return None
+            if not self._ended and not self._goes_on():
+                self._ended = time.monotonic()
+            return []
 
     def exit_code(self) -> int:
         """The exit code of the command that ended; 137 where the container went away beneath it."""
@@ -62,13 +68,15 @@ class ExecStream:
         """
         self._closed.set()
 
-    def _running(self) -> bool:
+    def _goes_on(self) -> bool:
+        """False once the command has ended; one that was not begun yet has no exit code either."""
         from docker.errors import NotFound
 
         try:
-            return bool(self._api.exec_inspect(self._id)["Running"])
+            found = self._api.exec_inspect(self._id)
         except NotFound:
             return False
+        return found["Running"] or found["ExitCode"] is None
 
     def _pump(self) -> None:
         from docker.errors import DockerException

@@ -1,11 +1,19 @@
-"""Who a container belongs to: a process of this machine, named so that another with its number is not taken for it."""
+"""Who a container or a temporary folder belongs to, so that what a killed process left can be told and removed.
+
+An owner is a process of this machine, named so that another with its number is not taken for it.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from autoreproduce.sandboxes.processes import started
+
+SCRATCH = "autoreproduce-scratch-"
 
 
 def owner() -> str:
@@ -19,6 +27,17 @@ def stale(told: str) -> bool:
     if place != _place() or not rest.isdigit():
         return False
     return str(started(int(rest))) != told.rpartition("/")[2]
+
+
+def scratch() -> Path:
+    """A temporary folder of this process. Removes those of processes that were killed before they could."""
+    for told in Path(tempfile.gettempdir()).glob(f"{SCRATCH}*/owner"):
+        with suppress(OSError):
+            if stale(told.read_text()):
+                shutil.rmtree(told.parent, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix=SCRATCH))
+    (folder / "owner").write_text(owner())
+    return folder
 
 
 def _place() -> str:

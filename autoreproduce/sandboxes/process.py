@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from autoreproduce.config import Settings
 from autoreproduce.sandboxes import inside, processes
 from autoreproduce.sandboxes.local import LocalSandbox
+from autoreproduce.sandboxes.owners import scratch
 
 
 class ProcessSandbox(LocalSandbox):
@@ -43,7 +43,7 @@ class ProcessSandbox(LocalSandbox):
         self._packages.mkdir(parents=True, exist_ok=True)
         self._gpus = settings.gpus
         self._index = inside.index(settings, inside.caller(), mounted=False)
-        self._made = Path(tempfile.mkdtemp(prefix="autoreproduce-"))
+        self._made = scratch()
         for name in ("home", "tmp", "bin"):
             (self._made / name).mkdir()
         (self._made / "bin" / "python").symlink_to(sys.executable)  # where the system's is called python3 alone

@@ -11,8 +11,8 @@ from sandbox_helpers import ALL, BUILD, ISOLATING
 
 from autoreproduce import Sandbox
 from autoreproduce.config import Limits, Settings
-from autoreproduce.sandboxes import cgroups, why_not
-from autoreproduce.sandboxes.bubblewrap import BubblewrapSandbox
+from autoreproduce.sandboxes import why_not
+from autoreproduce.sandboxes.bubblewrap import BubblewrapSandbox, can_group
 from autoreproduce.sandboxes.process import ProcessSandbox
 
 LIMITS = Limits(memory_gb=0.5, cpus=1, processes=64, disk_gb=0.1, output_kb=8, output_mb=200)
@@ -54,7 +54,7 @@ def _open(kind: str, settings: Settings, workspace: Path, folders: dict[str, Pat
 
         return DockerSandbox(settings, workspace, **folders, label=label)
     group = not kind.endswith("polling")
-    if group and cgroups.make(settings.limits) is None and kind == "process":
+    if group and not can_group(settings.limits) and kind == "process":
         pytest.skip("no cgroup can be made here: the case is the same as process-polling")
     cls = BubblewrapSandbox if kind.startswith("bubblewrap") else ProcessSandbox
     return cls(settings, workspace, **folders, group=group)

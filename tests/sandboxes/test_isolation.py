@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -225,6 +226,7 @@ def test_side_by_side_with_one_label(make, kind: str) -> None:
 
 KILLED = """
 import sys
+import tempfile
 from contextlib import contextmanager
 from ipaddress import ip_network
 from pathlib import Path
@@ -240,13 +242,23 @@ sandbox.execute("echo ready; sleep 600; : {token}", 600, on_output=lambda text: 
 @pytest.mark.parametrize("kind", ["bubblewrap", "process", "process-polling"])
 def test_nothing_outlives_a_killed_caller(make, kind: str, token: str, tmp_path: Path) -> None:
     make(kind).close()
-    with killed_caller(kind, token, tmp_path):
+    with killed_caller(kind, token, tmp_path) as pid:
         assert wait_until(lambda: not living(token), 5)
+    assert left_over(pid)
+    make(kind).execute("true", 20)
+    assert not left_over(pid)  # the next one removes what that one could not
+
+
+def left_over(pid: int) -> list[Path]:
+    """Folders and groups of a process."""
+    groups = list(Path("/sys/fs/cgroup").glob(f"**/autoreproduce-{pid}-*"))
+    told = Path(tempfile.gettempdir()).glob("autoreproduce-scratch-*/owner")
+    return groups + [path for path in told if f"/{pid}/" in path.read_text()]
 
 
 @contextmanager
-def killed_caller(kind: str, token: str, folder: Path) -> Iterator[None]:
-    """A process that ran a hung program in a sandbox was killed with SIGKILL, and is gone."""
+def killed_caller(kind: str, token: str, folder: Path) -> Iterator[int]:
+    """A process that ran a hung program in a sandbox was killed with SIGKILL, and is gone; its number."""
     code = KILLED.format(path=[str(Path(__file__).parent)], folder=str(folder), kind=kind, token=token)
     environment = BUILD | {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment) as process:
@@ -254,7 +266,7 @@ def killed_caller(kind: str, token: str, folder: Path) -> Iterator[None]:
         first = process.stdout.readline()
         process.kill()
     assert first == b"ready\n"
-    yield
+    yield process.pid
 
 
 @pytest.mark.docker
