@@ -43,7 +43,7 @@ def prepare_experiment(bench: Bench) -> Ended:
     )
     return develop(
         bench, phase, "experiment_execution/write",
-        schema=SCHEMA_TEXT.replace("NAME", bench.task.metric.name), limit=round(limit_minutes(bench)),
+        schema=SCHEMA_TEXT.replace("NAME", bench.task.metric.name), limit=limit,
     )  # fmt: skip
 
 
