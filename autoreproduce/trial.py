@@ -154,10 +154,8 @@ class Trial:
         Raises TrialError where the journal holds another step at this place: prompts, code or task changed.
         """
         asked_digest, replayed = digest(asked), self.replaying
-        if replayed:
-            step = self._replayed(kind, name, asked_digest)
-        else:
-            step = self._done(kind, role, name, asked_digest, do)
+        known = self._replayed(kind, name, asked_digest) if replayed else None
+        step = known or self._done(kind, role, name, asked_digest, do)
         for observer in self.observers:
             observer.step(step, replayed)
         return step
