@@ -11,7 +11,8 @@ import pytest
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     for name in list(os.environ):
-        if name.startswith("AUTOREPRODUCE_") or name.endswith("_API_KEY"):
+        mine = name.startswith("AUTOREPRODUCE_") and name != "AUTOREPRODUCE_TEST_DATA"
+        if mine or name.endswith("_API_KEY"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("AUTOREPRODUCE_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "cache"))
 
