@@ -6,6 +6,7 @@ cd "$(dirname "$0")"
 if ! docker info >/dev/null 2>&1; then
   command -v dockerd >/dev/null || { echo "no dockerd is installed"; exit 1; }
   [ "$(id -u)" = 0 ] || { echo "starting an engine needs root"; exit 1; }
+  pgrep -x dockerd >/dev/null || rm -f /var/run/docker.pid  # left by an engine that was killed
   log="$(mktemp)"
   setsid dockerd >"$log" 2>&1 </dev/null &
   for _ in $(seq 120); do docker info >/dev/null 2>&1 && break; sleep 0.5; done
