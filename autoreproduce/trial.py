@@ -84,6 +84,7 @@ class Trial:
         self.observers = list(observers)
         self.steps: list[Step] = []
         self.phase_name = ""
+        self.moved = False  # gone on with in another sandbox: what was installed must be installed again
         self._next = 0
         self._lock: FileLock | None = None
 
@@ -152,21 +153,14 @@ class Trial:
 
         Raises TrialError where the journal holds another step at this place: prompts, code or task changed.
         """
-        asked_digest = digest(asked)
-        if self.replaying:
-            step = self._replayed(kind, name, asked_digest)
-        else:
-            step = self._done(kind, role, name, asked_digest, do)
+        asked_digest, replayed = digest(asked), self.replaying
+        known = self._replayed(kind, name, asked_digest) if replayed else None
+        step = known or self._done(kind, role, name, asked_digest, do)
         for observer in self.observers:
-            observer.step(step, step.index < self._resumed_at)
+            observer.step(step, replayed)
         return step
 
-    @property
-    def _resumed_at(self) -> int:
-        return getattr(self, "_journal_length", 0)
-
     def _replayed(self, kind: str, name: str, asked_digest: str) -> Step:
-        self._journal_length = max(getattr(self, "_journal_length", 0), len(self.steps))
         step = self.steps[self._next]
         if (step.kind, step.phase, step.name, step.digest) != (kind, self.phase_name, name, asked_digest):
             raise TrialError(

@@ -1,6 +1,8 @@
 """What all tests share: a home of their own, so that nothing of the user's machine is read or written."""
 
 import os
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,9 +11,20 @@ import pytest
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     for name in list(os.environ):
-        if name.startswith("AUTOREPRODUCE_") or name.endswith("_API_KEY"):
+        mine = name.startswith("AUTOREPRODUCE_") and name != "AUTOREPRODUCE_TEST_DATA"
+        if mine or name.endswith("_API_KEY"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("AUTOREPRODUCE_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def interruptible() -> Iterator[None]:
+    """A test run in the background ignores SIGINT, and so would the programs that tests start and interrupt."""
+    before = signal.getsignal(signal.SIGINT)
+    if before == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

@@ -2,13 +2,15 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 import tiny
-from chat_server import chat_server
+from chat_server import Answer, chat_server
 
 from autoreproduce.journal import read_journal
 
@@ -134,3 +136,58 @@ def test_a_trial_killed_at_every_step_ends_the_same(recorded: Path, tmp_path: Pa
         for f in (recorded, tmp_path)
     ]
     assert logs[0].stdout == logs[1].stdout
+
+
+CALLS = 13  # of a whole scripted trial
+LIVE = ("--model", "scripted", "--sandbox", "process", "--out", "trial")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_and_sigterm_stop_cleanly_and_the_same_command_goes_on(tmp_path: Path, number: int) -> None:
+    tiny.lay_out(tmp_path)
+    env = {**os.environ, "AUTOREPRODUCE_CACHE_DIR": str(tmp_path / "cache")}
+    calls = 0
+
+    def hanging(request):
+        nonlocal calls
+        calls += 1
+        return Answer("never", hang=60) if calls > 3 else tiny.reply(request)
+
+    with chat_server(hanging) as server:
+        command = [sys.executable, "-m", "autoreproduce", *tiny.COMMAND, *LIVE, "--base-url", server.base_url]
+        with subprocess.Popen(command, cwd=tmp_path, env=env, stdout=subprocess.PIPE, text=True) as running:
+            while len(server.requests) < 4:
+                assert running.poll() is None
+                time.sleep(0.05)
+            running.send_signal(number)
+            assert running.wait(20) == 130
+    assert json.loads((tmp_path / "trial/outcome.json").read_text())["status"] == "stopped"
+    with chat_server(tiny.reply) as server:
+        done = autoreproduce(tmp_path, *tiny.COMMAND, *LIVE, "--base-url", server.base_url)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert len(server.requests) == CALLS - 3
+
+
+def test_a_budget_stops_before_the_call_that_would_pass_it_and_a_larger_one_goes_on(tmp_path: Path) -> None:
+    tiny.lay_out(tmp_path)
+    with chat_server(tiny.reply) as server:
+        base = (*tiny.COMMAND, *LIVE, "--base-url", server.base_url, "--max-output-tokens", "200")
+        stopped = autoreproduce(tmp_path, *base, "--budget", "2000 tokens")
+        assert stopped.returncode == 3, stopped.stdout + stopped.stderr
+        assert "larger --budget" in stopped.stdout
+        made = len(server.requests)
+        assert 0 < made < CALLS
+        assert autoreproduce(tmp_path, *base, "--budget", "$1").returncode == 2  # dollars need a price
+        done = autoreproduce(tmp_path, "resume", "trial", "--base-url", server.base_url, "--sandbox", "process")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert len(server.requests) == CALLS
+
+
+def test_machines_get_an_object_a_line(recorded: Path) -> None:
+    done = autoreproduce(
+        recorded, *tiny.COMMAND, "--model", "tape:tape.jsonl", "--sandbox", "process", "--out", "machine", "--json"
+    )
+    assert done.returncode == 0, done.stderr
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    assert events[-1]["event"] == "outcome"
+    assert events[-1]["level"] in ("good", "mixed")

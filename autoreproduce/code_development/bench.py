@@ -121,6 +121,9 @@ class Bench:
             "predictions": _sha256(predictions) if saved else None,
         }
 
+    def _install(self, command: str) -> Execution:
+        return self.sandbox.execute(command, INSTALL_SECONDS, network=True, on_output=self.trial.output)
+
     def _without_host(self, text: str) -> str:
         """The text with this machine's folders named as in a container: no prompt holds a user's paths."""
         names = {self.workspace.folder: "/workspace", self.task.data_dir: "/data", sys.prefix: "/opt/venv"}
@@ -131,10 +134,10 @@ class Bench:
     def install(self, bash: Bash) -> str:
         """Install a package as the policy allows; what is shown to the agent. Raises CommandError where refused."""
         command = check_install(bash.command, self.settings.allow_install)
-        step = self.trial.step(
-            "install", "sandbox", "install", command,
-            lambda: asdict(self.sandbox.execute(command, INSTALL_SECONDS, network=True, on_output=self.trial.output)),
-        )  # fmt: skip
+        replayed = self.trial.replaying
+        step = self.trial.step("install", "sandbox", "install", command, lambda: asdict(self._install(command)))
+        if replayed and self.trial.moved and step.result["exit_code"] == 0:
+            self._install(command)
         ended = "installed" if step.result["exit_code"] == 0 else f"failed: {_end(step.result['stderr'], 800)}"
         return f"`{command}` {ended}"
 

@@ -30,6 +30,7 @@ class Phase:
     stage: str  # the summary that the file is checked against
     passes: Callable[[Run], str]
     reviewed: bool = True
+    limit: int | None = None  # minutes that a full run of the file may take; None where it is not run in full
 
 
 @dataclass
@@ -109,7 +110,7 @@ def _review(bench: Bench, phase: Phase, run: Run, asked_for: list[str]) -> str |
     """The research agent's feedback on a version that runs, None where it submits; a corrected summary is stored."""
     parsed = bench.research.command(
         "debug/review", {"UPDATE", "SUBMIT"}, bench=bench, phase=phase.name, file=phase.file, others=[],
-        execution=run, stage=phase.stage, earlier=asked_for,
+        execution=run, stage=phase.stage, earlier=asked_for, limit=phase.limit,
     )  # fmt: skip
     if not isinstance(parsed.command, Update):
         return None

@@ -34,16 +34,14 @@ def replicate_method(bench: Bench) -> Ended:
 
 def prepare_experiment(bench: Bench) -> Ended:
     """main.py, dry-run end to end and checked against the experiment summary."""
+    limit = round(limit_minutes(bench))
     phase = Phase(
-        "experiment_execution",
-        "main.py",
-        "python main.py --dry-run",
-        "experiment",
-        lambda run: results_of(bench, run),
-    )
+        "experiment_execution", "main.py", "python main.py --dry-run", "experiment",
+        lambda run: results_of(bench, run), limit=limit,
+    )  # fmt: skip
     return develop(
         bench, phase, "experiment_execution/write",
-        schema=SCHEMA_TEXT.replace("NAME", bench.task.metric.name), limit=round(limit_minutes(bench)),
+        schema=SCHEMA_TEXT.replace("NAME", bench.task.metric.name), limit=limit,
     )  # fmt: skip
 
 

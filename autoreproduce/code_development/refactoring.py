@@ -25,9 +25,9 @@ SCRIPT = "short_run.py"
 def refactor(bench: Bench) -> Ended:
     """A clean main.py that passed its checks; else the program as it was, status «ran»."""
     worked = dict(bench.files)
-    problem = ""
+    problem, candidate = "", ""
     for tries in range(1, TRIES + 1):
-        candidate, why = _rewrite(bench, problem)
+        candidate, why = _rewrite(bench, problem, candidate)
         problem = clean.problem(worked["main.py"], candidate)
         if not problem:
             run = _try(bench, {**_without_checks(worked), "main.py": candidate}, why)
@@ -35,13 +35,13 @@ def refactor(bench: Bench) -> Ended:
             if not problem:
                 return Ended("matched", _said(run), tries, run)
             bench.write(worked, "back to the version before refactoring", problem)
-    return Ended("ran", f"kept as it was before refactoring: {problem}", TRIES)
+    return Ended("ran", f"kept as it was before refactoring: {problem.splitlines()[0]}", TRIES)
 
 
-def _rewrite(bench: Bench, problem: str) -> tuple[str, str]:
+def _rewrite(bench: Bench, problem: str, refused: str) -> tuple[str, str]:
     lines = len(bench.files["main.py"].splitlines())
     parsed = bench.code.command(
-        "refactoring/write", {"EDIT"}, bench=bench, phase="refactoring", problem=problem, lines=lines
+        "refactoring/write", {"EDIT"}, bench=bench, phase="refactoring", problem=problem, refused=refused, lines=lines
     )
     assert isinstance(parsed.command, Edit)
     text = parsed.command.replacement
@@ -66,7 +66,8 @@ def _try(bench: Bench, files: dict[str, str], why: str) -> Run:
 
 def _passes(bench: Bench, run: Run) -> str:
     """A run that was still going well at its limit passes too: the loops it is in could not be cut."""
-    return "" if run.execution.stopped == "timeout" else results_of(bench, run)
+    problem = "" if run.execution.stopped == "timeout" else results_of(bench, run)
+    return f"{problem}. `{run.command}`, which runs it with its loops cut, gave:\n{run.report}" if problem else ""
 
 
 def _said(run: Run) -> str:

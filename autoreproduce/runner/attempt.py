@@ -119,10 +119,17 @@ def _solve(request: Request, task: Task, settings: Settings, choice: ModelChoice
         label=digest(str(trial.folder.resolve())), trusted=choice.trusted, note=trial.note,
     )  # fmt: skip
     try:
+        trial.moved = sandbox.name != _last_sandbox(trial.folder, sandbox.name)
         trial.write("sandbox.json", json.dumps({"name": sandbox.name, "promises": sandbox.promises}) + "\n")
         solver.solve(task, choice.models, sandbox, trial)
     finally:
         sandbox.close()
+
+
+def _last_sandbox(folder: Path, otherwise: str) -> str:
+    """The sandbox that this trial used before."""
+    kept = folder / "sandbox.json"
+    return str(json.loads(kept.read_text())["name"]) if kept.exists() else otherwise
 
 
 def _close(trial: Trial, task: Task, outcome: Outcome, earlier: bool) -> Path:

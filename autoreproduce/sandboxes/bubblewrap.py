@@ -14,10 +14,12 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from autoreproduce import Execution
 from autoreproduce.config import Limits, Settings
 from autoreproduce.errors import SandboxError
 from autoreproduce.sandboxes import cgroups, inside
@@ -67,6 +69,16 @@ class BubblewrapSandbox(LocalSandbox):
             "programs see the workspace, the data and the system's libraries alone, without network or privileges; "
             f"memory and processes are limited by {by}, disk by looking every second."
         )
+
+    def execute(
+        self, command: str, timeout: float, *, network: bool = False, on_output: Callable[[str], None] | None = None
+    ) -> Execution:
+        """See autoreproduce.Sandbox. What bubblewrap itself could not do is its failure, not the program's."""
+        done = super().execute(command, timeout, network=network, on_output=on_output)
+        if done.exit_code == 1 and not done.stdout and done.stderr.startswith("bwrap: "):
+            said = done.stderr.splitlines()[0]
+            raise SandboxError(f"bubblewrap could not start the program ({said}): run the same command again")
+        return done
 
     def close(self) -> None:
         """See autoreproduce.Sandbox."""

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from autoreproduce.benchmarks import reproducebench
+from autoreproduce.errors import UsageError
 from autoreproduce.task import Task
 
 IDS = [path.name for path in reproducebench.task_folders()]
@@ -21,7 +22,12 @@ def prepared(tmp_path_factory):
     cache = tmp_path_factory.mktemp("cache")
 
     def task(task_id: str) -> Task:
-        data = reproducebench.prepare(task_id, "small", cache, print)
+        try:
+            data = reproducebench.prepare(task_id, "small", cache, print)
+        except (UsageError, RuntimeError) as error:  # RuntimeError: tests reach loopback only
+            if "AUTOREPRODUCE_TEST_DATA" in os.environ:
+                raise
+            pytest.skip(f"the data of {task_id} are fetched, and AUTOREPRODUCE_TEST_DATA is unset ({error})")
         return reproducebench.load_task(task_id, "small").model_copy(update={"data_dir": data})
 
     return task

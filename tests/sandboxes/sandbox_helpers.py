@@ -13,7 +13,8 @@ import pytest
 BUILD = {name: value for name, value in os.environ.items() if name.startswith("AUTOREPRODUCE_BUILD_")}
 DOCKER = pytest.param("docker", marks=[pytest.mark.docker, pytest.mark.timeout(900)])
 ISOLATING = ["bubblewrap", DOCKER]
-ALL = ["bubblewrap", "bubblewrap-polling", "process", "process-polling", DOCKER]
+POLLING = [pytest.param(f"{kind}-polling", marks=pytest.mark.slow) for kind in ("bubblewrap", "process")]
+ALL = ["bubblewrap", "process", *POLLING, DOCKER]
 
 
 def living(token: str) -> list[int]:

@@ -1,6 +1,7 @@
 """What programs in a sandbox can see and reach, and what the sandbox does with files and output."""
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -278,3 +279,10 @@ def test_container_of_a_killed_caller_is_removed(make, token: str, tmp_path: Pat
         sandbox = make("docker", label="killed")
         assert wait_until(lambda: not living(token), 5)
         assert sandbox.execute("echo fine", 20).stdout == "fine\n"
+
+
+def test_what_bubblewrap_could_not_do_is_not_the_programs_failure(make) -> None:
+    sandbox = make("bubblewrap")
+    shutil.rmtree(sandbox._etc)
+    with pytest.raises(SandboxError, match="could not start the program"):
+        sandbox.execute("true", 5)
