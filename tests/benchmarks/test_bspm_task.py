@@ -15,7 +15,7 @@ from autoreproduce.benchmarks import reproducebench
 from autoreproduce.errors import UsageError
 
 FOLDER = reproducebench.folder("reproducebench") / "bspm"
-LOCAL = os.environ.get("AUTOREPRODUCE_TEST_DATA", "")  # a test's own environment has no such name
+LOCAL = os.environ.get("AUTOREPRODUCE_TEST_DATA", "")
 
 needs_data = pytest.mark.skipif(not LOCAL, reason="AUTOREPRODUCE_TEST_DATA names no folder with real data")
 
