@@ -69,10 +69,24 @@ class Proof(Strict):
     date: str
 
 
+class Edit(Strict):
+    """One exact replacement in a file of the reference; `old` stands there once."""
+
+    file: str
+    old: str
+    new: str
+
+
 class Breaking(Strict):
-    """A known mistake, put into the reference on purpose, and what could tell it from the right thing."""
+    """A known mistake, put into the reference on purpose, and what could tell it from the right thing.
+
+    `edits` are how it is put in, so that anyone can do it again; `points` are the key points (1 to 5, as in
+    points.yaml) that the mistake breaks, which a judge has to see.
+    """
 
     mistake: str
+    edits: list[Edit] = []
+    points: list[int] = []
     profile: str
     values: list[float] = Field(description="the metric of the broken runs, one a seed")
     seeds: list[int]
@@ -128,6 +142,21 @@ class Points(Strict):
         if kinds != ["method"] * 3 + ["hyperparameters", "training"]:
             raise ValueError("give five points in this order: method, method, method, hyperparameters, training")
         return self
+
+
+class Reference(Strict):
+    """One paper that someone who reproduces this one should read, and where its code is."""
+
+    title: str
+    arxiv: str | None = None
+    repository: str | None = None
+    why: str
+
+
+class LineageFile(Strict):
+    """lineage.yaml: the five curated references of a task, the best first; recall of a lineage counts them."""
+
+    references: list[Reference] = Field(min_length=5, max_length=5)
 
 
 class RubricItem(Strict):
