@@ -7,24 +7,27 @@ trial can be gone on with from its journal alone.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from autoreproduce import prices
 from autoreproduce.budget import Cost
 from autoreproduce.commands import Parsed, parse
 from autoreproduce.errors import CommandError, ReplyError
+from autoreproduce.structured import read_structured
 from autoreproduce.tape import Place, prompt_digests
 from autoreproduce.tokens import count_tokens
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import BaseMessage
+    from pydantic import BaseModel
 
     from autoreproduce.budget import Budget
     from autoreproduce.config import Settings
     from autoreproduce.prompting import Prompts
     from autoreproduce.trial import Trial
 
+Content = TypeVar("Content", bound="BaseModel")
 TRIES = 3  # how often one call may be repeated for an empty, cut or ungrammatical reply
 
 
@@ -68,6 +71,21 @@ class Agent:
                     _human(f"That reply could not be carried out: {problem}\nAnswer again."),
                 ]
         raise ReplyError(f"{self.trial.phase_name}/{name}: {TRIES} replies without a usable command ({problem})")
+
+    def structured(self, name: str, schema: type[Content], **variables: Any) -> Content:
+        """The reply to the prompt `name` as data. A reply that does not fit goes back once with the error.
+
+        Raises ReplyError where the second one does not fit either.
+        """
+        messages = self._opening(name, (), variables)
+        for _ in range(2):
+            reply = self._converse(name, messages)
+            try:
+                return read_structured(reply, schema)
+            except CommandError as error:
+                problem = str(error)
+                messages = [*messages, _ai(reply), _human(f"That reply cannot be used: {problem}\nAnswer again.")]
+        raise ReplyError(f"{self.trial.phase_name}/{name}: two replies that cannot be used ({problem})")
 
     def _opening(self, name: str, pictures: Sequence[str], variables: dict[str, Any]) -> list[BaseMessage]:
         text = self.prompts.render(name, role=self.role, **variables)

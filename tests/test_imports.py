@@ -7,7 +7,7 @@ import autoreproduce
 
 # A module may import from its own line (its own package) and from those below.
 LAYERS = [
-    ["__main__", "cli", "cli_commands"],
+    ["__main__", "cli", "cli_commands", "cli_score"],
     ["options", "console", "runner"],
     ["solvers", "eval", "doctor"],
     ["workflow"],
@@ -17,7 +17,19 @@ LAYERS = [
     ["models", "tape_model"],
     ["trial", "workspace", "prices", "metrics_file"],
     ["papers", "prompting", "sandboxes"],
-    ["commands", "command_lines", "listing", "fences", "budget", "tape", "task", "model_errors", "tokens", "journal"],
+    [
+        "commands",
+        "command_lines",
+        "listing",
+        "fences",
+        "budget",
+        "tape",
+        "task",
+        "model_errors",
+        "tokens",
+        "journal",
+        "structured",
+    ],
     ["config", "content"],
     ["errors"],
 ]

@@ -23,7 +23,7 @@ from types import ModuleType
 from filelock import FileLock
 from filelock import Timeout as LockTimeout
 
-from autoreproduce.benchmarks.schema import Points, Rubric, TaskFile, read_yaml
+from autoreproduce.benchmarks.schema import LineageFile, Points, Reference, Rubric, TaskFile, read_yaml
 from autoreproduce.config import digest
 from autoreproduce.content import folder
 from autoreproduce.errors import UsageError
@@ -64,6 +64,12 @@ def points(task: Task) -> Points:
 def rubric(task: Task) -> Rubric:
     """The human scale of a task. Raises UsageError where it has none or it is malformed."""
     return read_yaml(_folder(task) / "rubric.yaml", Rubric)
+
+
+def references(task: Task) -> list[Reference]:
+    """The curated references of a task, the best first; none where it is not of the benchmark or has none."""
+    path = task.folder / "lineage.yaml" if task.folder else None
+    return read_yaml(path, LineageFile).references if path and path.exists() else []
 
 
 def find_task(name: str, profile: str = "small") -> Task:

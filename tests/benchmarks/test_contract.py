@@ -11,6 +11,7 @@ import pytest
 
 from autoreproduce.benchmarks import reproducebench
 from autoreproduce.errors import UsageError
+from autoreproduce.eval.calibration import with_mistake
 from autoreproduce.task import Task
 
 IDS = [path.name for path in reproducebench.task_folders()]
@@ -71,6 +72,26 @@ def test_a_proof_names_the_commit_and_the_date(task_id):
     assert file.proofs and len(file.breaking) >= 2
     for item in file.breaking:
         assert len(item.values) == len(item.seeds) > 0
+
+
+@pytest.mark.parametrize("task_id", IDS)
+def test_known_mistakes_can_be_put_in_and_name_the_points_that_they_break(task_id):
+    task = reproducebench.load_task(task_id, "small")
+    files = {path.name: path.read_text() for path in reproducebench.reference_folder(task).glob("*.py")}
+    mistakes = [b for b in reproducebench.task_file(task.folder).breaking if b.edits]
+    assert len(mistakes) >= 2
+    for mistake in mistakes:
+        broken = with_mistake(files, mistake)
+        assert broken != files and {1, 2, 3, 4, 5} >= set(mistake.points) != set()
+        for text in broken.values():
+            compile(text, "reference", "exec")
+
+
+@pytest.mark.parametrize("task_id", IDS)
+def test_five_references_are_curated(task_id):
+    references = reproducebench.references(reproducebench.load_task(task_id, "small"))
+    assert len({reference.title for reference in references}) == 5
+    assert sum(reference.repository is not None for reference in references) >= 2
 
 
 @pytest.mark.parametrize("task_id", IDS)
