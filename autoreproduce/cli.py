@@ -20,11 +20,12 @@ COMMANDS = {
     "lineage": "Build a paper's lineage alone, and show it as a table.",
     "score": "Score a program, a trial or a folder of trials.",
     "calibrate": "Judge programs whose fidelity is known: can a judge be believed?",
+    "table": "Tables over the trials below a folder: Markdown, LaTeX, CSV, JSON, plots.",
     "report": "Write a trial's report again from its files.",
     "doctor": "Check what a trial needs on this machine, and name the mend of what is missing.",
     "graph": "Print the method's graph as Mermaid.",
 }
-MODULES = {"score": "cli_score", "calibrate": "cli_score"}  # the others are in cli_commands
+MODULES = {"score": "cli_score", "calibrate": "cli_score", "table": "cli_score"}  # the others are in cli_commands
 OWN = ("--help", "--version", "--install-completion", "--show-completion")
 
 

@@ -82,6 +82,29 @@ def calibrate(
     raise typer.Exit(0 if as_expected else 1)
 
 
+@app.command()
+def table(
+    folder: Annotated[Path, typer.Argument(help="a suite's folder, or any folder of trials")],
+    human: Annotated[Path | None, typer.Option(help="people's scores: a CSV file")] = None,
+    out: Annotated[Path | None, typer.Option(help="where the tables go [FOLDER/tables]")] = None,
+    json: Annotated[bool, typer.Option("--json", help="one JSON object a table")] = False,
+) -> None:
+    """Tables over the trials below a folder: Markdown, LaTeX, CSV, JSON, plots."""
+    from autoreproduce.eval.human import matched, read_human
+    from autoreproduce.eval.tables.build import tables
+    from autoreproduce.eval.tables.rows import read_rows
+    from autoreproduce.eval.tables.write import data, draw, markdown, write_tables
+
+    rows = read_rows(folder)
+    scores = matched(read_human(human), [row.trial for row in rows]) if human else None
+    made, home = tables(rows, scores), out or folder / "tables"
+    for one in made:
+        print(json_module.dumps(json_module.loads(data(one))) if json else markdown(one))
+    written = [*write_tables(made, home), *draw(rows, home, scores)]
+    if not json:
+        print(f"{len(written)} files in {home}")
+
+
 def _floors(given: list[str]) -> dict[str, float]:
     from autoreproduce.eval.scorers import LEVELS
 
