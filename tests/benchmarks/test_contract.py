@@ -15,6 +15,7 @@ from autoreproduce.eval.calibration import with_mistake
 from autoreproduce.task import Task
 
 IDS = [path.name for path in reproducebench.task_folders()]
+RUN = [task_id if task_id == "lsm" else pytest.param(task_id, marks=pytest.mark.slow) for task_id in IDS]
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +105,7 @@ def test_the_measured_band_holds_its_values(task_id):
     assert measured.source and measured.date and measured.machine and measured.versions and measured.seconds
 
 
-@pytest.mark.parametrize("task_id", IDS)
+@pytest.mark.parametrize("task_id", RUN)
 def test_the_data_code_gives_the_shapes_it_promises(task_id, prepared, tmp_path):
     pytest.importorskip("torch")
     file = reproducebench.task_file(reproducebench.folder("reproducebench") / task_id)
@@ -118,7 +119,7 @@ def test_the_data_code_gives_the_shapes_it_promises(task_id, prepared, tmp_path)
     assert shapes and json.loads(run(prepared(task_id), tmp_path, "-c", program)) == shapes
 
 
-@pytest.mark.parametrize("task_id", IDS)
+@pytest.mark.parametrize("task_id", RUN)
 def test_the_reference_runs_two_batches_and_its_metric_is_recomputed(task_id, prepared, tmp_path):
     pytest.importorskip("torch")
     task = prepared(task_id)
