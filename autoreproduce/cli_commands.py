@@ -84,11 +84,17 @@ def reference(
 
 
 @app.command()
-def tasks(json: Json = False) -> None:
+def tasks(
+    json: Json = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="what was measured, as a Markdown table")] = False,
+) -> None:
     """List the tasks of ReproduceBench."""
-    from autoreproduce.runner.listing import print_tasks
+    from autoreproduce.runner.listing import markdown_tasks, print_tasks
 
-    print_tasks(Settings(), json)
+    if markdown:
+        print(markdown_tasks())
+    else:
+        print_tasks(Settings(), json)
 
 
 @app.command()
