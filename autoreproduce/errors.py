@@ -55,5 +55,9 @@ class LineageError(AutoReproduceError):
     """One cited paper that could not be followed; recorded with the reason, never fatal to a trial."""
 
 
+class SourceError(AutoReproduceError):
+    """Python source that cannot be masked or transplanted: it does not parse, or has no such function."""
+
+
 class CommandError(AutoReproduceError):
     """A command in a model's reply that cannot be carried out; its text goes back to the model."""

@@ -13,7 +13,7 @@ LAYERS = [
     ["workflow"],
     ["literature_review", "paper_lineage", "code_development"],
     ["benchmarks"],
-    ["agents"],
+    ["agents", "autoexperiment"],
     ["models", "tape_model"],
     ["trial", "workspace", "prices", "metrics_file"],
     ["papers", "prompting", "sandboxes"],
