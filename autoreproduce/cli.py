@@ -6,6 +6,7 @@ command is asked for. `tests/test_cli.py` keeps the two in agreement.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
@@ -16,12 +17,15 @@ COMMANDS = {
     "resume": "Go on with a trial that was killed or stopped.",
     "tasks": "List the tasks of ReproduceBench.",
     "prepare": "Fetch or generate a task's data.",
+    "suite": "Run tasks × variants × trials from a YAML file; the same command goes on.",
+    "watch": "Watch a suite that runs in another terminal.",
     "reference": "Run a task's reference implementation in the sandbox and measure it.",
     "lineage": "Build a paper's lineage alone, and show it as a table.",
     "report": "Write a trial's report again from its files.",
     "doctor": "Check what a trial needs on this machine, and name the mend of what is missing.",
     "graph": "Print the method's graph as Mermaid.",
 }
+ELSEWHERE = {"suite": "autoreproduce.cli_suite", "watch": "autoreproduce.cli_suite"}
 OWN = ("--help", "--version", "--install-completion", "--show-completion")
 
 
@@ -44,9 +48,8 @@ class _Lazy(TyperGroup):
             return None
         from typer.main import get_command
 
-        from autoreproduce.cli_commands import app as commands
-
-        return get_command(commands).commands[cmd_name]  # type: ignore[attr-defined]
+        module = import_module(ELSEWHERE.get(cmd_name, "autoreproduce.cli_commands"))
+        return get_command(module.app).commands[cmd_name]  # type: ignore[attr-defined]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """The table of commands, without importing them."""
