@@ -84,8 +84,10 @@ class Progress:
     def snapshot(self, budget: Budget, gates: Gates | None = None) -> dict[str, Any]:
         """All that is shown, as plain values."""
         with self._lock:
-            rows = [{"task": task, "variant": variant, **_cells(row, self._under_way(task, variant))}
-                    for (task, variant), row in self._rows.items()]  # fmt: skip
+            rows: list[dict[str, Any]] = [
+                {"task": task, "variant": variant, **_cells(row, self._under_way(task, variant))}
+                for (task, variant), row in self._rows.items()
+            ]
             all_of_it = {key: sum(row[key] for row in rows) for key in ("total", *_CELLS, "running", "waiting")}
             return {
                 "suite": self.name, "at": now(), "owner": owner(), "kept": self.kept, "workers": self.workers,
