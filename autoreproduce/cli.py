@@ -16,6 +16,8 @@ COMMANDS = {
     "resume": "Go on with a trial that was killed or stopped.",
     "tasks": "List the tasks of ReproduceBench.",
     "prepare": "Fetch or generate a task's data, or that of all tasks.",
+    "suite": "Run tasks × variants × trials from a YAML file; the same command goes on.",
+    "watch": "Watch a suite that runs in another terminal.",
     "reference": "Run a task's reference implementation in the sandbox and measure it.",
     "new-task": "Make the folder of a new task of ReproduceBench.",
     "lineage": "Build a paper's lineage alone, and show it as a table.",
@@ -26,7 +28,13 @@ COMMANDS = {
     "doctor": "Check what a trial needs on this machine, and name the mend of what is missing.",
     "graph": "Print the method's graph as Mermaid.",
 }
-MODULES = {"score": "cli_score", "calibrate": "cli_score", "table": "cli_score"}  # the others are in cli_commands
+MODULES = {
+    "score": "cli_score",
+    "calibrate": "cli_score",
+    "table": "cli_score",
+    "suite": "cli_suite",
+    "watch": "cli_suite",
+}
 OWN = ("--help", "--version", "--install-completion", "--show-completion")
 
 

@@ -109,6 +109,7 @@ def chat_server(script: Script) -> Iterator[Server]:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # else each answer waits 40 ms for the client's acknowledgement of its head
     answer: Callable[[Request], Answer]
     stop: threading.Event
 

@@ -7,7 +7,7 @@ import autoreproduce
 
 # A module may import from its own line (its own package) and from those below.
 LAYERS = [
-    ["__main__", "cli", "cli_commands", "cli_score"],
+    ["__main__", "cli", "cli_commands", "cli_score", "cli_suite"],
     ["options", "console", "runner"],
     ["solvers", "eval", "doctor"],
     ["workflow"],
@@ -34,7 +34,7 @@ LAYERS = [
     ["errors"],
 ]
 WITHIN = {"commands": {"command_lines", "listing", "fences"}, "command_lines": {"fences", "listing"}, "listing": {"fences"},
-          "models": {"tape_model"}, "options": set(), "tape_model": set(), "__main__": {"cli"}, "cli": {"cli_commands"}, "runner": {"console"},
+          "models": {"tape_model"}, "options": set(), "tape_model": set(), "__main__": {"cli"}, "cli": {"cli_commands"}, "runner": {"console", "options"},
           "literature_review": set(), "code_development": {"literature_review"}}  # fmt: skip
 PACKAGE = Path(autoreproduce.__file__).parent
 

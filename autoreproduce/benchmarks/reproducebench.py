@@ -48,6 +48,11 @@ def task_folders() -> list[Path]:
     return sorted(path.parent for path in folder("reproducebench").glob("[!._]*/task.yaml"))
 
 
+def task_names() -> list[str]:
+    """The ids of all tasks, as a suite that asks for all of them gets them."""
+    return [path.name for path in task_folders()]
+
+
 def task_file(path: Path) -> TaskFile:
     """task.yaml of a folder, checked. Raises UsageError that names file and field."""
     file = read_yaml(path / "task.yaml", TaskFile)
