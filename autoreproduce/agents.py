@@ -6,7 +6,7 @@ trial can be gone on with from its journal alone.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from autoreproduce import prices
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from autoreproduce.trial import Trial
 
 Content = TypeVar("Content", bound="BaseModel")
+Value = TypeVar("Value")
 TRIES = 3  # how often one call may be repeated for an empty, cut or ungrammatical reply
 
 
@@ -77,11 +78,18 @@ class Agent:
 
         Raises ReplyError where the second one does not fit either.
         """
+        return self.checked(name, lambda reply: read_structured(reply, schema), **variables)
+
+    def checked(self, name: str, read: Callable[[str], Value], **variables: Any) -> Value:
+        """What `read` makes of the reply; where it raises CommandError, the reply goes back once with the error.
+
+        Raises ReplyError where the second one cannot be used either.
+        """
         messages = self._opening(name, (), variables)
         for _ in range(2):
             reply = self._converse(name, messages)
             try:
-                return read_structured(reply, schema)
+                return read(reply)
             except CommandError as error:
                 problem = str(error)
                 messages = [*messages, _ai(reply), _human(f"That reply cannot be used: {problem}\nAnswer again.")]
@@ -89,7 +97,7 @@ class Agent:
 
     def _opening(self, name: str, pictures: Sequence[str], variables: dict[str, Any]) -> list[BaseMessage]:
         text = self.prompts.render(name, role=self.role, **variables)
-        return [_system(self.prompts.render("system")), _human(text, pictures)]
+        return [_system(self.prompts.render("system", tools=False)), _human(text, pictures)]
 
     def _converse(self, name: str, messages: list[BaseMessage]) -> str:
         """The text of a reply that is neither empty nor cut off; a cut one is asked to go on once."""

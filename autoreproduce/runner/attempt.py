@@ -188,7 +188,9 @@ def _folder(request: Request, settings: Settings) -> Path:
 def task_digest(task: Task) -> str:
     """What of a task bears on a trial; where it lies and what others measured does not."""
     return digest(
-        task.model_dump(mode="json", exclude={"folder", "data_dir", "paper_result", "published", "measured", "notes"})
+        task.model_dump(
+            mode="json", exclude={"folder", "masked_set", "data_dir", "paper_result", "published", "measured", "notes"}
+        )
     )
 
 

@@ -10,6 +10,9 @@ from autoreproduce.errors import UsageError
 
 SOLVERS = {
     "autoreproduce": "autoreproduce.solvers.autoreproduce:AutoReproduce",
+    "agentless": "autoreproduce.solvers.agentless:Agentless",
+    "agentic": "autoreproduce.solvers.agentic:Agentic",
+    "planning": "autoreproduce.solvers.agentic:Planning",
     "lineage": "autoreproduce.solvers.lineage:Lineage",
     "reference": "autoreproduce.solvers.reference:Reference",
 }
