@@ -53,7 +53,9 @@ def printed(made: Transplanted, capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def test_the_body_is_taken_and_every_other_edit_stays_behind(capsys: pytest.CaptureFixture[str]) -> None:
-    submission = CLEAN.replace("return x - 1", "y = x * 2\n        return y").replace("main():\n", "main():\n    print(7)\n")
+    submission = CLEAN.replace("return x - 1", "y = x * 2\n        return y").replace(
+        "main():\n", "main():\n    print(7)\n"
+    )
     submission = submission.replace("RATE = 0.1", "RATE = 100").replace('"""A module."""', "# mine")
     made = taken(submission)
     assert made.data.decode() == CLEAN.replace("return x - 1", "y = x * 2\n        return y")
@@ -72,9 +74,17 @@ def test_the_untouched_mask_raises() -> None:
 def test_helpers_beside_it_come_along(capsys: pytest.CaptureFixture[str]) -> None:
     submission = (
         CLEAN.replace("return x - 1", "return self._twice(x) + offset(x) + UNIT")
-        .replace("    def loss", "    LIMIT = 5\n\n    def _twice(self, x):\n        return min(2 * x, self.LIMIT)\n\n    def loss")
-        .replace("class Model", "UNIT = 10\n\n\n@cache\ndef offset(x):\n    return floor(sqrt(x)) + np_like.pi\n\n\nclass Model")
-        .replace("from math import sqrt", "import math as np_like\nfrom math import floor, sqrt\nfrom functools import cache")
+        .replace(
+            "    def loss",
+            "    LIMIT = 5\n\n    def _twice(self, x):\n        return min(2 * x, self.LIMIT)\n\n    def loss",
+        )
+        .replace(
+            "class Model",
+            "UNIT = 10\n\n\n@cache\ndef offset(x):\n    return floor(sqrt(x)) + np_like.pi\n\n\nclass Model",
+        )
+        .replace(
+            "from math import sqrt", "import math as np_like\nfrom math import floor, sqrt\nfrom functools import cache"
+        )
     )
     made = taken(submission)
     assert set(made.helpers) == {"Model.LIMIT", "Model._twice", "UNIT", "offset", "np_like", "floor", "cache"}
@@ -107,7 +117,10 @@ def test_changed_signatures_and_decorators_are_told_and_not_taken() -> None:
 
 
 def test_one_line_bodies_both_ways() -> None:
-    made = taken(CLEAN.replace("def step(self, x): return x", "def step(self, x):\n        y = x\n        return y"), "Model.step")
+    made = taken(
+        CLEAN.replace("def step(self, x): return x", "def step(self, x):\n        y = x\n        return y"),
+        "Model.step",
+    )
     assert b"def step(self, x):\n        y = x\n        return y\n" in made.data
     made = taken(CLEAN.replace('x):\n        """Old."""\n        return x - 1', "x): return x + 1; # so"))
     assert b"def loss(self, x):\n        return x + 1; # so\n" in made.data
@@ -148,7 +161,9 @@ def test_a_nested_function_takes_helpers_of_its_scope() -> None:
 
 
 def test_two_functions_share_a_helper() -> None:
-    submission = CLEAN.replace("return x - 1", "return two(x)").replace("step(self, x): return x", "step(self, x): return two(x)")
+    submission = CLEAN.replace("return x - 1", "return two(x)").replace(
+        "step(self, x): return x", "step(self, x): return two(x)"
+    )
     submission = submission.replace("class Base", "def two(x):\n    return 2 * x\n\n\nclass Base")
     made = taken(submission, "Model.loss", "Model.step")
     assert made.helpers == ("two",)
