@@ -99,11 +99,11 @@ def clopper_pearson(passed: int, tried: int, level: float = 0.95) -> tuple[float
     """The exact interval of a proportion. Raises ValueError unless 0 <= passed <= tried and tried > 0."""
     if not 0 <= passed <= tried or tried < 1:
         raise ValueError(f"{passed} of {tried} is no proportion")
-    from scipy.stats import beta
+    from scipy.special import betaincinv
 
     tail = (1 - level) / 2
-    low = 0.0 if passed == 0 else float(beta.ppf(tail, passed, tried - passed + 1))
-    high = 1.0 if passed == tried else float(beta.ppf(1 - tail, passed + 1, tried - passed))
+    low = 0.0 if passed == 0 else float(betaincinv(passed, tried - passed + 1, tail))
+    high = 1.0 if passed == tried else float(betaincinv(passed + 1, tried - passed, 1 - tail))
     return low, high
 
 
