@@ -68,7 +68,7 @@ class Row:
 
 
 def pass_at_k(attempts: int, passed: int, k: int) -> float:
-    """The chance that one of k attempts drawn from these passes. Raises ValueError unless 0 <= passed, 1 <= k <= attempts."""
+    """The chance that one of k attempts drawn from these passes. Raises ValueError for k above `attempts`."""
     if not (0 <= passed <= attempts and 1 <= k <= attempts):
         raise ValueError(f"Pass@{k} of {passed} passes in {attempts} attempts is not defined")
     return 1.0 - comb(attempts - passed, k) / comb(attempts, k)
@@ -99,17 +99,17 @@ def clopper_pearson(passed: int, tried: int, level: float = 0.95) -> tuple[float
     """The exact interval of a proportion. Raises ValueError unless 0 <= passed <= tried and tried > 0."""
     if not 0 <= passed <= tried or tried < 1:
         raise ValueError(f"{passed} of {tried} is no proportion")
-    from scipy.stats import beta
+    from scipy.special import betaincinv
 
     tail = (1 - level) / 2
-    low = 0.0 if passed == 0 else float(beta.ppf(tail, passed, tried - passed + 1))
-    high = 1.0 if passed == tried else float(beta.ppf(1 - tail, passed + 1, tried - passed))
+    low = 0.0 if passed == 0 else float(betaincinv(passed, tried - passed + 1, tail))
+    high = 1.0 if passed == tried else float(betaincinv(passed + 1, tried - passed, 1 - tail))
     return low, high
 
 
 def table(
-    attempts: Sequence[Attempt], by: Callable[[Attempt], tuple[Any, ...]], ks: Sequence[int] = (1,), rule: Rule = "strict",
-    *, proven_only: bool = True,
+    attempts: Sequence[Attempt], by: Callable[[Attempt], tuple[Any, ...]], ks: Sequence[int] = (1,),
+    rule: Rule = "strict", *, proven_only: bool = True,
 ) -> list[Row]:  # fmt: skip
     """A row for each group that `by` makes (`lambda a: (a.agent, a.n)`), in the order of the groups.
 
@@ -158,8 +158,7 @@ def _dollars(attempts: Sequence[Attempt]) -> float | None:
 def _bootstrap(values: Sequence[float], seed: int) -> tuple[float, float]:
     import numpy as np
 
-    draw = np.random.default_rng(seed)
-    found = np.asarray(values)
-    means = found[draw.integers(0, len(found), (RESAMPLES, len(found)))].mean(axis=1)
-    low, high = np.quantile(means, [0.025, 0.975])
+    draw, found = np.random.default_rng(seed), np.asarray(values)
+    parts = [found[draw.integers(0, len(found), (500, len(found)))].mean(axis=1) for _ in range(RESAMPLES // 500)]
+    low, high = np.quantile(np.concatenate(parts), [0.025, 0.975])
     return float(low), float(high)

@@ -102,11 +102,17 @@ def _in_order(rows: Sequence[MaskRow], functions: Sequence[Function]) -> list[Fu
         for placed in reversed(range(len(rows))):
             before, now = best[placed], best[placed + 1]
             if before is not None:
-                cost = before[0] + abs(function.line - _line(rows[placed]))
+                cost = before[0] + _cost(rows[placed], function)
                 if now is None or cost < now[0]:
                     best[placed + 1] = (cost, [*before[1], function])
     final = best[-1]
     return final[1] if final else []
+
+
+def _cost(row: MaskRow, function: Function) -> int:
+    """How far a function's first and last line are from the row's."""
+    last = row.line_end or function.last_line
+    return abs(function.line - _line(row)) + abs(function.last_line - last)
 
 
 def _doubt(row: MaskRow, function: Function, source: Source) -> str:

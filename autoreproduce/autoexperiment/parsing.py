@@ -19,7 +19,10 @@ _WRAPPED = re.compile(
     r"\b(?:np\.|numpy\.)?(?:float|int)\d*\(([^()]*)\)|\b(?:torch\.)?tensor\(([^()]*?)(?:,\s*\w+=[^()]*)?\)"
 )
 _NUMBER = re.compile(rf"(?<![\w.]){NUMBER}(?!\w)")
+# A brace that is not inside another object: after a key's colon, a comma or another opening it is.
+_OPENING = re.compile(r"(?<![\[{,])(?<![\[{,] )(?<![\"']:)(?<![\"']: )\{")
 LARGEST = 4_000_000
+MOST_OBJECTS = 300
 
 
 @dataclass(frozen=True)
@@ -65,11 +68,12 @@ _NONE = "the output holds no JSON object with a number: print one, as its last l
 
 
 def _objects(text: str) -> Iterator[Any]:
-    """The JSON objects and Python dicts in a text, in order, outermost ones alone."""
+    """The JSON objects and Python dicts in a text, in order, outermost ones alone, the last few hundred."""
     decoder = json.JSONDecoder()
-    at = text.find("{")
-    while at >= 0:
-        end = at + 1
+    end = 0
+    for at in [found.end() - 1 for found in _OPENING.finditer(text)][-MOST_OBJECTS:]:
+        if at < end:
+            continue
         try:
             value, end = decoder.raw_decode(text, at)
             yield value
@@ -78,7 +82,6 @@ def _objects(text: str) -> Iterator[Any]:
             if found is not None:
                 yield found[0]
                 end = found[1]
-        at = text.find("{", end)
 
 
 def _python_dict(text: str, at: int) -> tuple[Any, int] | None:
@@ -86,7 +89,7 @@ def _python_dict(text: str, at: int) -> tuple[Any, int] | None:
     stop = text.find("\n", at)
     line = text[at : stop if stop >= 0 else len(text)]
     last = line.rfind("}") + 1
-    if not last or len(line) > 100_000:
+    if not last or len(line) > 20_000:
         return None
     try:
         return ast.literal_eval(_WRAPPED.sub(lambda m: m[1] or m[2] or "0", line[:last])), at + last
