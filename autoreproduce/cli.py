@@ -24,16 +24,16 @@ COMMANDS = {
     "score": "Score a program, a trial or a folder of trials.",
     "calibrate": "Judge programs whose fidelity is known: can a judge be believed?",
     "table": "Tables over the trials below a folder: Markdown, LaTeX, CSV, JSON, plots.",
+    "mask": "Make proven tasks out of any repository: functions masked, a command to run, its numbers to reach.",
+    "dataset": "Say what an AutoExperiment dataset holds, and name every fault of it.",
     "report": "Write a trial's report again from its files.",
     "doctor": "Check what a trial needs on this machine, and name the mend of what is missing.",
     "graph": "Print the method's graph as Mermaid.",
 }
-MODULES = {
-    "score": "cli_score",
-    "calibrate": "cli_score",
-    "table": "cli_score",
-    "suite": "cli_suite",
-    "watch": "cli_suite",
+MODULES = {  # the others are in cli_commands
+    **dict.fromkeys(("score", "calibrate", "table"), "cli_score"),
+    **dict.fromkeys(("suite", "watch"), "cli_suite"),
+    **dict.fromkeys(("mask", "dataset"), "cli_autoexperiment"),
 }
 OWN = ("--help", "--version", "--install-completion", "--show-completion")
 

@@ -7,7 +7,7 @@ import autoreproduce
 
 # A module may import from its own line (its own package) and from those below.
 LAYERS = [
-    ["__main__", "cli", "cli_commands", "cli_score", "cli_suite"],
+    ["__main__", "cli", "cli_commands", "cli_score", "cli_suite", "cli_autoexperiment"],
     ["options", "console", "runner"],
     ["solvers", "eval", "doctor"],
     ["workflow"],

@@ -81,6 +81,7 @@ class Place:
     label: str = "autoexperiment"
     trusted: bool = False
     note: Note = lambda _: None
+    told: set[str] = field(default_factory=set)  # what `note` was told of sandboxes, which are opened many times
 
 
 def judge(task: MaskedTask, submission: Path | None, place: Place, *, answer: Any = None, runs: int = 1) -> TaskOutcome:
@@ -112,7 +113,7 @@ def run_experiments(task: MaskedTask, workspace: Path, place: Place, seed: int =
     made, ran = _made(task), Ran()
     files = code_files(workspace)
     before = digests(workspace, files)
-    with closing(_open(place, workspace)) as sandbox:
+    with closing(open_place(place, workspace)) as sandbox:
         for name, command in split_solution(task.solution, list(task.gold)).items():
             left = made.timeout - ran.seconds
             if left <= 0:
@@ -164,10 +165,22 @@ def _made(task: MaskedTask) -> PaperSet:
     return task.paper.made or PaperSet()
 
 
-def _open(place: Place, workspace: Path) -> Sandbox:
+def seeded(command: str, seed: int) -> str:
+    """A bash line that runs `command` with a seed, in `{seed}` and in $SEED, and stops at the first line that fails."""
+    return f"export SEED={seed} PYTHONHASHSEED={seed}\nset -e\n{command.replace('{seed}', str(seed))}"
+
+
+def open_place(place: Place, workspace: Path) -> Sandbox:
+    """The sandbox of a place for a workspace. Raises SandboxError."""
+
+    def once(text: str) -> None:
+        if text not in place.told:
+            place.told.add(text)
+            place.note(text)
+
     return open_sandbox(
         place.settings, workspace, data_dir=place.data_dir, packages=place.packages, label=place.label,
-        trusted=place.trusted, note=place.note,
+        trusted=place.trusted, note=once,
     )  # fmt: skip
 
 
@@ -177,8 +190,7 @@ def _run_one(
     if not command:
         ran.failed[name] = ("no command", "the task has no command for it")
         return
-    line = f"export SEED={seed} PYTHONHASHSEED={seed}\nset -e\n{command.replace('{seed}', str(seed))}"
-    done = sandbox.execute(line, timeout)
+    done = sandbox.execute(seeded(command, seed), timeout)
     ran.seconds += done.seconds
     if not done.ok:
         ran.failed[name] = why_failed(done)

@@ -34,6 +34,7 @@ class PaperSet(BaseModel):
     tolerance: Tolerance = Tolerance()
     tolerances: dict[str, dict[str, Tolerance]] = {}
     addresses: dict[str, str] = Field({}, description="func_id: the function's address in its file")
+    data: str = Field("", description="ID/PROFILE of the ReproduceBench task whose data the code reads from DATA_DIR")
     packages: list[str] = []
     notes: list[str] = []
 

@@ -61,3 +61,10 @@ def masked_of(task: Task) -> MaskedTask:
             f"{task.id} is no task with masked functions: this solver needs one, e.g. of the suite autoexperiment"
         )
     return masked_task(task.masked_set, task.id)
+
+
+def data_of(task: Task) -> tuple[str, str] | None:
+    """The ReproduceBench task and profile whose data a masked task's code reads, None where it reads none."""
+    made = masked_of(task).paper.made
+    benchmark, _, profile = (made.data if made else "").partition("/")
+    return (benchmark, profile or "small") if benchmark else None

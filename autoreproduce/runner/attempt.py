@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from autoreproduce import Observer
+from autoreproduce.benchmarks.autoexperiment import data_of
 from autoreproduce.benchmarks.reproducebench import load_task, prepare
 from autoreproduce.budget import Budget
 from autoreproduce.config import Settings, digest
@@ -165,6 +166,8 @@ def _with_data(request: Request, settings: Settings, note: Any) -> Task:
         if not request.data.is_dir():
             raise UsageError(f"--data {request.data} is no folder: name the folder that holds the data")
         return task.model_copy(update={"data_dir": request.data.resolve()})
+    if task.masked_set is not None and (wanted := data_of(task)):
+        return task.model_copy(update={"data_dir": prepare(*wanted, settings.cache_dir, note)})
     if task.folder is None:
         return task
     return task.model_copy(update={"data_dir": prepare(task.id, task.profile, settings.cache_dir, note)})

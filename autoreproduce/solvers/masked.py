@@ -47,7 +47,9 @@ class MaskedSolver:
         trial.phase("attempt")
         answer = self.attempt(masked, model, sandbox, trial)
         trial.phase("full_run")
-        step = trial.step("execute", "sandbox", "judge", [task.id, answer], lambda: self._judged(masked, trial, answer))
+        step = trial.step(
+            "execute", "sandbox", "judge", [task.id, answer], lambda: self._judged(masked, task, trial, answer)
+        )
         found = TaskOutcome.model_validate(step.result["judged"])
         trial.write("judged.json", found.model_dump_json(indent=1))
         trial.write("outcome.json", outcome_of(found).model_dump_json(indent=1))
@@ -56,8 +58,9 @@ class MaskedSolver:
         """Write the functions in the trial's workspace; the answer that the solver reports, None for none."""
         raise NotImplementedError
 
-    def _judged(self, masked: MaskedTask, trial: Trial, answer: Any) -> dict[str, Any]:
-        place = Place(self.settings, trial.folder.resolve() / "packages", label=trial.folder.name)
+    def _judged(self, masked: MaskedTask, task: Task, trial: Trial, answer: Any) -> dict[str, Any]:
+        packages = trial.folder.resolve() / "packages"
+        place = Place(self.settings, packages, task.data_dir, label=trial.folder.name)
         found = judge(masked, trial.workspace, place, answer=answer)
         return {
             "command": "bash refsol.sh", "exit_code": 0 if found.numbers else 1, "stdout": found.reason, "stderr": "",

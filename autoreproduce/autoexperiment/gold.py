@@ -1,0 +1,132 @@
+"""Gold values from several runs, with tolerances from their spread, and where else on the disk they stand.
+
+A number that a correct function gives again must pass, whatever the seed: so its tolerance is the half width of the
+interval in which one more run falls 99 times of 100, all leaves together, and never less than a floor. What no
+tolerance can hold, a time or text that changes, is left out and named.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from autoreproduce.autoexperiment.compare import Tolerance, paths_of
+from autoreproduce.errors import UsageError
+
+FLOOR = 0.01  # relative: another order of the same sums, another precision
+WIDEST = 0.3  # of the number: a wider tolerance judges nothing, more seeds make it narrower
+UNSTEADY = 0.5  # a number whose runs lie further apart than this share of it is left out
+FALSE_ALARM = 0.01  # for all leaves of an experiment together
+DIGITS = 6
+_NUMBER = re.compile(rb"(?<![\w.])[-+]?\d+\.\d{4,}(?:[eE][-+]?\d+)?")
+
+
+@dataclass(frozen=True)
+class Gold:
+    """The value to reach, the tolerance of each leaf by its path, and what was left out with the reason."""
+
+    value: Any
+    tolerances: dict[str, Tolerance]
+    notes: tuple[str, ...] = ()
+
+
+def gold_of(runs: Sequence[Any], floor: float = FLOOR) -> Gold:
+    """Mean and tolerances of the results of several runs. Raises UsageError where nothing in them can be judged."""
+    tables = [paths_of(run) for run in runs]
+    value, notes = runs[0], []
+    dropped = {}
+    for path in dict.fromkeys(name for table in tables for name in table):
+        if reason := _unusable([table.get(path) for table in tables]):
+            dropped[path.partition("/")[0]] = f"{path} {reason}"
+    if dropped and isinstance(value, dict):
+        value = {key: each for key, each in value.items() if key not in dropped}
+        notes = [f"left out: {reason}" for reason in dropped.values()]
+        tables = [paths_of({key: run.get(key) for key in value}) for run in runs]
+    if not paths_of(value) or value in ({}, []) or (dropped and not isinstance(runs[0], dict)):
+        why = "; ".join(dropped.values()) or "the results are empty"
+        raise UsageError(f"the command's results cannot be judged ({why}): let it report numbers that come again")
+    columns = {path: [float(table[path]) for table in tables] for path in tables[0]}
+    tolerances = {path: _tolerance(column, len(columns), floor) for path, column in columns.items()}
+    wide = [path for path, column in columns.items() if _half_width(column, len(columns)) > WIDEST * abs(_mean(column))]
+    if wide:
+        notes.append(
+            f"{', '.join(wide)}: the runs spread widely, so a number within {WIDEST:.0%} passes: run more seeds"
+        )
+    means = {path: _mean(column) for path, column in columns.items()}
+    return Gold(_filled(value, means, ""), tolerances, tuple(notes))
+
+
+def gold_on_disk(folder: Path, golds: Iterable[Any]) -> list[str]:
+    """The text files below `folder` in which a gold number stands with six digits or more, one line each.
+
+    A file of many numbers holds some by chance; it is named only where chance is no explanation (under 5 %).
+    """
+    wanted = {_rounded(value): value for gold in golds for value in paths_of(gold).values() if _telling(value)}
+    found = []
+    for path in sorted(folder.rglob("*")):
+        if not wanted or not path.is_file() or path.is_symlink() or path.stat().st_size > 20_000_000:
+            continue
+        numbers = {_rounded(float(text)) for text in _NUMBER.findall(path.read_bytes())}
+        hits = numbers & set(wanted)
+        if hits and len(numbers) * len(wanted) / (9 * 10 ** (DIGITS - 1)) < 0.05 * len(hits):
+            values = ", ".join(f"{wanted[hit]:.6g}" for hit in sorted(hits)[:3])
+            found.append(f"{path.relative_to(folder)} holds {len(hits)} of the gold numbers ({values})")
+    return found
+
+
+def _unusable(values: Sequence[Any]) -> str:
+    if any(value is None for value in values):
+        return "is missing in some runs"
+    if any(isinstance(value, bool) or not isinstance(value, int | float) for value in values):
+        return "is no number"
+    if not all(map(math.isfinite, values)):
+        return "is not finite"
+    mean = _mean(values)
+    if max(values) - min(values) > UNSTEADY * abs(mean):
+        return f"varies too much between runs (from {min(values):.4g} to {max(values):.4g})"
+    return ""
+
+
+def _tolerance(values: Sequence[float], leaves: int, floor: float) -> Tolerance:
+    half = min(_half_width(values, leaves), WIDEST * abs(_mean(values)))
+    return Tolerance(relative=floor, absolute=max(half, 1e-12), zero=max(half, 1e-6))
+
+
+def _half_width(values: Sequence[float], leaves: int) -> float:
+    """Half the width of the interval in which one more value falls, by Student's t; 0 where all are the same."""
+    count = len(values)
+    mean = _mean(values)
+    spread = math.sqrt(sum((value - mean) ** 2 for value in values) / (count - 1)) if count > 1 else 0.0
+    if spread == 0:
+        return 0.0
+    from scipy.special import stdtrit
+
+    return float(stdtrit(count - 1, 1 - FALSE_ALARM / leaves / 2)) * spread * math.sqrt(1 + 1 / count)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _filled(value: Any, means: dict[str, float], path: str) -> Any:
+    """`value` with the mean in the place of each leaf."""
+    if isinstance(value, dict):
+        return {key: _filled(each, means, f"{path}/{key}" if path else str(key)) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_filled(each, means, f"{path}/{n}" if path else str(n)) for n, each in enumerate(value)]
+    return means[path]
+
+
+def _telling(value: Any) -> bool:
+    """True for a number with so many digits that it does not stand somewhere by chance."""
+    if isinstance(value, bool) or not isinstance(value, float) or not math.isfinite(value) or value == 0:
+        return False
+    return len(f"{value:.6e}".partition("e")[0].replace(".", "").lstrip("-").rstrip("0")) >= DIGITS
+
+
+def _rounded(value: float) -> str:
+    return f"{value:.{DIGITS - 1}e}"

@@ -1,0 +1,349 @@
+"""New tasks out of a repository, in a real sandbox: what is chosen, proven, left out, and why."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from autoreproduce.autoexperiment.audit import audit
+from autoreproduce.autoexperiment.candidates import apart, candidates, passage_for
+from autoreproduce.autoexperiment.dataset import load_dataset
+from autoreproduce.autoexperiment.gold import gold_of, gold_on_disk
+from autoreproduce.autoexperiment.making import MadeSet, made_text, make_tasks, proven_only
+from autoreproduce.autoexperiment.outcome import Place, judge, open_place
+from autoreproduce.autoexperiment.reach import reach
+from autoreproduce.autoexperiment.selection import select_tasks, task_of
+from autoreproduce.autoexperiment.taskset import read_proofs
+from autoreproduce.autoexperiment.trying import Asked
+from autoreproduce.cli_autoexperiment import app, numbers
+from autoreproduce.config import Limits, Settings
+from autoreproduce.errors import UsageError
+from autoreproduce.sandboxes import why_not
+
+MODEL = '''\
+"""A line fitted by gradient descent."""
+from functools import wraps
+
+
+def logged(f):
+    @wraps(f)
+    def inner(*args):
+        return f(*args)
+    return inner
+
+
+class Line:
+    def __init__(self, slope=0.0):
+        self.slope = slope
+        self.steps = 0
+
+    @logged
+    def gradient(self, points):
+        """The gradient of the squared loss at the slope.
+
+        :param points: pairs of numbers
+        """
+        total = 0.0
+        for x, y in points:
+            total += 2 * (self.slope * x - y) * x
+        return total / len(points)
+
+    def fit(self, points, rate=0.05):
+        for _ in range(60):
+            self.slope = self.slope - rate * self.gradient(points)
+            self.steps += 1
+        return self.slope
+
+
+def squared_loss(points, slope):
+    errors = [(slope * x - y) ** 2 for x, y in points]
+    return sum(errors) / len(errors)
+
+
+def never(points):
+    total = sum(points)
+    return total
+
+
+def useless(points):
+    copied = list(points)
+    return copied
+
+
+def save(path, found):
+    import json
+    with open(path, "w") as file:
+        json.dump(found, file)
+'''
+
+TRAIN = """\
+import json
+import os
+import random
+import sys
+from model import Line, save, squared_loss, useless
+
+
+def main():
+    random.seed(int(os.environ["SEED"]))
+    points = [(x / 4, 3 * x / 4 + random.gauss(0, 0.01)) for x in range(1, 9)]
+    useless(points)
+    line = Line()
+    found = {"slope": line.fit(points), "loss": [squared_loss(points, 2.5)], "seconds": 1 + 100 * int(os.environ["SEED"])}
+    save("results.json", found)
+    print(json.dumps(found))
+
+
+main()
+"""
+
+PAPER = """\
+We fit a line.
+
+The gradient of the squared loss at the slope is the mean over the points.
+
+Something else entirely.
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    settings = Settings(sandbox="bubblewrap", limits=Limits(memory_gb=1, output_mb=1, output_kb=16, disk_gb=0.05))
+    if reason := why_not("bubblewrap", settings):
+        pytest.skip(reason)
+    return Place(settings, tmp_path / "packages", trusted=True)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    folder = tmp_path / "repository"
+    (folder / ".git").mkdir(parents=True)
+    (folder / ".git" / "config").write_text("")
+    (folder / "model.py").write_text(MODEL)
+    (folder / "train.py").write_text(TRAIN)
+    return folder
+
+
+def asked(repository: Path, /, **more: object) -> Asked:
+    made = Asked(
+        repository,
+        ("python train.py",),
+        repository.parent / "set",
+        "fit",
+        n=(1, 2),
+        most_functions=4,
+        sample=3,
+        seeds=2,
+    )
+    return replace(made, **more)  # type: ignore[arg-type]
+
+
+def by_id(made: MadeSet) -> dict[str, str]:
+    return {proof.combined_id: proof.reason for proof in made.proofs}
+
+
+def test_the_functions_that_a_command_reaches_and_their_callers(repository: Path, place: Place) -> None:
+    (repository / "model.py").write_text(MODEL.replace("def never", "import os\n\n\ndef never"))
+    (repository / "fork.py").write_text(
+        "import os\nfrom model import never\nif os.fork() == 0:\n    never([1])\n    os._exit(0)\nos.wait()\n"
+    )
+    sandbox = open_place(place, repository)
+    done, reached = reach(
+        sandbox, repository, "export SEED=0\npython train.py >/dev/null\ncd /tmp\npython /workspace/fork.py", 30
+    )
+    sandbox.close()
+    assert done.ok, done.stderr
+    found = {f"{each.file}::{each.function.address}": each.callers for each in reached}
+    assert set(found) == {
+        "model.py::logged", "model.py::logged.inner", "model.py::Line.__init__", "model.py::Line.gradient",
+        "model.py::Line.fit", "model.py::squared_loss", "model.py::useless", "model.py::save", "model.py::never", "train.py::main",
+    }  # fmt: skip
+    assert found["model.py::Line.gradient"] == {"model.py::logged.inner"}
+    assert found["model.py::squared_loss"] == {"train.py::main"}
+    assert found["model.py::never"] == {"fork.py"}
+
+
+def test_candidates_by_rank(repository: Path, place: Place) -> None:
+    sandbox = open_place(place, repository)
+    _, reached = reach(sandbox, repository, "export SEED=0\npython train.py", 30)
+    sandbox.close()
+    ranked = [each.name for each in candidates(reached, PAPER)]
+    assert set(ranked[:3]) == {"model.py::Line.gradient", "model.py::Line.fit", "model.py::squared_loss"}
+    assert ranked[-1] == "model.py::save"
+    assert "train.py::main" not in ranked and "model.py::never" not in ranked
+    kept = [each.name for each in apart(candidates(reached, PAPER), 9)]
+    assert not {"model.py::logged", "model.py::logged.inner"} <= set(kept)
+    gradient = next(each.function for each in reached if each.function.name == "gradient")
+    assert passage_for(gradient, PAPER) == PAPER.split("\n\n")[1]
+    assert passage_for(gradient, "") == ""
+
+
+def test_a_task_set_is_made_proven_and_read_again(repository: Path, place: Place) -> None:
+    made = make_tasks(asked(repository, paper=PAPER, n=(1, 3), sample=3, functions=(
+        "model.py::Line.gradient", "model.py::squared_loss", "model.py::useless", "model.py::never",
+    )), place)  # fmt: skip
+    assert by_id(made) == {
+        "fit_": "", "fit_0": "", "fit_1": "", "fit_2": "a trivial body passes (return None)",
+        "fit_0,1,2": "",
+    }  # fmt: skip
+    assert any("left out: seconds varies too much" in note for note in made.notes)
+    assert "model.py::never is not reached by the command: masked, nothing would change" in made.notes
+    proof = next(proof for proof in made.proven if proof.combined_id == "fit_0")
+    assert set(proof.runs) == {"restored", "masked", "return None", "zeros", "the first argument"}
+    assert proof.runs["restored"] == "passed" and proof.runs["masked"].startswith("not implemented")
+
+    dataset = load_dataset(made.root)
+    assert dataset.generations == ("E",) and dataset.splits == {"fit": "test"}
+    task = task_of(dataset, "fit_0,1,2")
+    assert task.listed and task.paper.made and task.functions[0].description.startswith("The gradient of the squared")
+    assert task.functions[0].passage.startswith("The gradient of the squared loss at the slope is")
+    assert task.functions[1].description == "Computes squared loss.\n\n:param points:\n:param slope:"
+    assert set(task.gold["Experiment 1"]) == {"slope", "loss"}
+    assert '{"slope": 0.0, "loss": [0.0]}' in task.experiments
+    assert judge(task, None, replace(place, trusted=False), runs=2).kind == "passed"
+    assert [t.id for t in proven_only(select_tasks(dataset, [1]), read_proofs(made.root))] == ["fit_0", "fit_1"]
+    assert not (made.root / "fit" / "code" / ".git").exists()
+    kinds = {fault.kind for fault in audit(dataset)}
+    assert not kinds - {"missing file", "upstream mask"}, kinds
+
+
+@pytest.mark.slow
+def test_a_second_paper_joins_the_set_on_the_other_side(repository: Path, place: Place) -> None:
+    first = asked(repository, n=(1,), functions=("model.py::squared_loss",), results="results.json")
+    make_tasks(first, place)
+    made = make_tasks(replace(first, paper_id="other"), place)
+    again = make_tasks(replace(first, functions=("model.py::Line.fit",)), place)
+    dataset = load_dataset(made.root)
+    assert dict(dataset.splits) == {"fit": "test", "other": "dev"} and again.split == "test"
+    assert [task.id for task in select_tasks(dataset, [1])] == ["fit_0", "other_0"]
+    assert task_of(dataset, "fit_0").functions[0].name == "fit"
+    assert set(read_proofs(made.root)) == {"fit_", "fit_0", "other_", "other_0"}
+
+
+@pytest.mark.slow
+def test_gold_that_stands_on_the_disk_is_found(repository: Path, place: Place) -> None:
+    (repository / "train.py").write_text(TRAIN.replace('os.environ["SEED"]', "1"))
+    made = make_tasks(asked(repository, n=(1,), functions=("model.py::squared_loss",)), place)
+    loss = task_of(load_dataset(made.root), "fit_0").gold["Experiment 1"]["loss"][0]
+    (repository / "log.txt").write_text(f"epoch 1 loss {loss:.8f}\n")
+    made = make_tasks(asked(repository, n=(1,), functions=("model.py::squared_loss",)), place)
+    assert by_id(made)["fit_0"].startswith("a solver can read the gold: log.txt holds 1 of the gold numbers")
+
+
+def test_a_command_that_prints_what_it_finds_on_the_disk_proves_nothing(repository: Path, place: Place) -> None:
+    (repository / "saved.json").write_text('{"loss": 0.25}')
+    (repository / "train.py").write_text(
+        "from model import squared_loss\ntry:\n    squared_loss([(1, 2)], 3)\nexcept Exception:\n    pass\nprint(open('saved.json').read())\n"
+    )
+    made = make_tasks(asked(repository, n=(1,), functions=("model.py::squared_loss",)), place)
+    assert by_id(made)["fit_0"] == (
+        "it passes with its functions masked: the numbers do not depend on them, or are read from the disk"
+    )
+    assert "LEFT OUT" in made_text(made) and made_text(made).endswith("proven 1 of 2 tasks (n=0: 1)")
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"commands": ()}, "no command is named"),
+        ({"paper_id": "a_b"}, "cannot name a paper"),
+        ({"paper_id": "../x"}, "cannot name a paper"),
+        ({"repository": Path("/nowhere")}, "is no folder: clone the repository first"),
+        ({"functions": ("model.py",)}, "names no function: write FILE::NAME"),
+        ({"functions": ("model.py::nothing",)}, "has no function nothing"),
+        ({"functions": ("../x.py::f",)}, "is no file below"),
+        ({"functions": ("model.py::never",)}, "never is not reached by the command"),
+        ({"commands": ("python -c 'import torch_x'",)}, r"does not run on the code as it is \(package\)"),
+        ({"commands": ("sleep 60",), "timeout": 0.5}, r"\(timeout\): it did not end in time"),
+        ({"commands": ("yes",)}, r"\(output\): it printed more than it may"),
+        ({"commands": ("echo done",)}, "reports no result: the output holds no JSON object"),
+        ({"commands": ("python train.py >/dev/null",), "results": "other.json"}, "other.json was not written"),
+        ({"commands": ("echo '{\"t\": '$RANDOM.$RANDOM'}'; python train.py >/dev/null",)}, "cannot be judged"),
+    ],
+)
+def test_bad_input(repository: Path, place: Place, more: dict[str, object], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        make_tasks(asked(repository, **more), place)
+    assert not (repository.parent / "set" / "mlrc_main.csv").exists()
+
+
+@pytest.mark.slow
+def test_a_command_that_fails_leaves_the_others(repository: Path, place: Place) -> None:
+    made = make_tasks(
+        asked(repository, commands=("false", "python train.py"), n=(1,), functions=("model.py::squared_loss",)), place
+    )
+    assert by_id(made) == {"fit_": "", "fit_0": ""}
+    assert made.notes[0].startswith("the command `false` does not run on the code as it is (error)")
+
+
+def test_gold_and_tolerances_from_the_spread() -> None:
+    gold = gold_of([{"a": 1.0, "b": [2.0], "n": 3}, {"a": 1.1, "b": [2.0], "n": 3}, {"a": 0.9, "b": [2.0], "n": 3}])
+    assert gold.value == {"a": pytest.approx(1.0), "b": [2.0], "n": 3.0}
+    assert gold.tolerances["a"].absolute == pytest.approx(0.3)  # and not 2.0, which the spread of three runs asks for
+    assert "run more seeds" in gold.notes[0]
+    assert gold.tolerances["b/0"].absolute == 1e-12 and gold.tolerances["b/0"].relative == 0.01
+    close = gold_of([{"a": 1.0 + step / 1000} for step in (-1, 0, 1)])
+    assert close.tolerances["a"].absolute == pytest.approx(9.924843 * 0.001 * (4 / 3) ** 0.5, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("runs", "said"),
+    [
+        ([{"a": "text"}], "a is no number"),
+        ([{"a": 1.0}, {"a": -1.0}, {"a": 3.0}], "varies too much"),
+        ([{"a": float("nan")}], "is not finite"),
+        ([{"a": 1.0}, {"b": 1.0}], "is missing in some runs"),
+        ([{}], "the results are empty"),
+        ([[1.0, True]], "is no number"),
+    ],
+)
+def test_results_that_cannot_be_judged(runs: list[object], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        gold_of(runs)
+
+
+def test_a_large_table_of_numbers_is_no_leak_by_chance(tmp_path: Path) -> None:
+    gold = {"loss": 0.123456}
+    (tmp_path / "data.csv").write_text("\n".join(f"0.{n:06d}" for n in range(100_000, 200_000)))
+    assert gold_on_disk(tmp_path, [gold]) == []
+    (tmp_path / "log.txt").write_text("loss 0.1234561 step 3\nloss 0.1234\n")
+    assert gold_on_disk(tmp_path, [gold]) == ["log.txt holds 1 of the gold numbers (0.123456)"]
+    assert gold_on_disk(tmp_path, [{"loss": 0.5, "count": 3}]) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"), [("1..5", (1, 2, 3, 4, 5)), ("2", (2,)), ("1,3", (1, 3)), ("1..2, 2..3", (1, 2, 3))]
+)
+def test_numbers(text: str, found: tuple[int, ...]) -> None:
+    assert numbers(text) == found
+
+
+@pytest.mark.parametrize("text", ["", "a", "3..1", "-1", "1..", "1.5"])
+def test_numbers_that_are_none(text: str) -> None:
+    with pytest.raises(UsageError, match=r"write 1\.\.5, 2 or 1,3"):
+        numbers(text)
+
+
+def test_the_commands(repository: Path, place: Place, public: Callable[..., Path]) -> None:
+    runner, out = CliRunner(), repository.parent / "set"
+    line = [
+        "mask",
+        str(repository),
+        "--command",
+        "python train.py",
+        "--functions",
+        "model.py::squared_loss",
+        "--n",
+        "1",
+    ]
+    done = runner.invoke(app, [*line, "--out", str(out), "--seeds", "1", "--sandbox", "bubblewrap", "--memory-gb", "1"])
+    assert done.exit_code == 0, done.output
+    assert "* model.py::squared_loss" in done.output and "proven 2 of 2 tasks (n=0: 1, n=1: 1)" in done.output
+    assert json.loads((out / "splits.json").read_text()) == {"repository": "test"}
+    done = runner.invoke(app, ["dataset", str(public())])
+    assert done.exit_code == 0 and "all combinations: n=0: 2, n=1: 4" in done.output
