@@ -6,25 +6,29 @@ trial can be gone on with from its journal alone.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from autoreproduce import prices
 from autoreproduce.budget import Cost
 from autoreproduce.commands import Parsed, parse
 from autoreproduce.errors import CommandError, ReplyError
+from autoreproduce.structured import read_structured
 from autoreproduce.tape import Place, prompt_digests
 from autoreproduce.tokens import count_tokens
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import BaseMessage
+    from pydantic import BaseModel
 
     from autoreproduce.budget import Budget
     from autoreproduce.config import Settings
     from autoreproduce.prompting import Prompts
     from autoreproduce.trial import Trial
 
+Content = TypeVar("Content", bound="BaseModel")
+Value = TypeVar("Value")
 TRIES = 3  # how often one call may be repeated for an empty, cut or ungrammatical reply
 
 
@@ -69,9 +73,31 @@ class Agent:
                 ]
         raise ReplyError(f"{self.trial.phase_name}/{name}: {TRIES} replies without a usable command ({problem})")
 
+    def structured(self, name: str, schema: type[Content], **variables: Any) -> Content:
+        """The reply to the prompt `name` as data. A reply that does not fit goes back once with the error.
+
+        Raises ReplyError where the second one does not fit either.
+        """
+        return self.checked(name, lambda reply: read_structured(reply, schema), **variables)
+
+    def checked(self, name: str, read: Callable[[str], Value], **variables: Any) -> Value:
+        """What `read` makes of the reply; where it raises CommandError, the reply goes back once with the error.
+
+        Raises ReplyError where the second one cannot be used either.
+        """
+        messages = self._opening(name, (), variables)
+        for _ in range(2):
+            reply = self._converse(name, messages)
+            try:
+                return read(reply)
+            except CommandError as error:
+                problem = str(error)
+                messages = [*messages, _ai(reply), _human(f"That reply cannot be used: {problem}\nAnswer again.")]
+        raise ReplyError(f"{self.trial.phase_name}/{name}: two replies that cannot be used ({problem})")
+
     def _opening(self, name: str, pictures: Sequence[str], variables: dict[str, Any]) -> list[BaseMessage]:
         text = self.prompts.render(name, role=self.role, **variables)
-        return [_system(self.prompts.render("system")), _human(text, pictures)]
+        return [_system(self.prompts.render("system", tools=False)), _human(text, pictures)]
 
     def _converse(self, name: str, messages: list[BaseMessage]) -> str:
         """The text of a reply that is neither empty nor cut off; a cut one is asked to go on once."""

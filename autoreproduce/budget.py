@@ -77,9 +77,13 @@ class Budget:
     def spend(self, cost: Cost) -> None:
         """Count what was spent without a reservation: the steps of a resumed trial."""
         with self._lock:
-            self.spent_tokens += cost.tokens
-            self.spent_dollars += cost.dollars or 0.0
-            self.dollars_known = self.dollars_known and cost.dollars is not None
+            self._count(cost)
+
+    @property
+    def calls_under_way(self) -> int:
+        """How many calls have reserved and not settled yet."""
+        with self._lock:
+            return len(self._held)
 
     def _check(self, estimate: Cost) -> None:
         if self.limit_tokens is not None:
@@ -98,12 +102,18 @@ class Budget:
                     _passed("${:.4f}", self.limit_dollars, self.spent_dollars, held_dollars, next_dollars)
                 )
 
+    def _count(self, cost: Cost) -> None:
+        self.spent_tokens += cost.tokens
+        self.spent_dollars += cost.dollars or 0.0
+        self.dollars_known = self.dollars_known and cost.dollars is not None
+
     def _end(self, reservation: Reservation, actual: Cost | None) -> None:
+        """Held becomes spent in one moment: between two, another call could take the same money."""
         with self._lock:
             estimate = self._held.pop(id(reservation), None)
-        if estimate is not None and actual is not None:
-            priced = self.limit_dollars is not None and actual.dollars is None
-            self.spend(Cost(actual.tokens, estimate.dollars) if priced else actual)
+            if estimate is not None and actual is not None:
+                priced = self.limit_dollars is not None and actual.dollars is None
+                self._count(Cost(actual.tokens, estimate.dollars) if priced else actual)
 
 
 class Reservation:

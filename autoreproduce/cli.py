@@ -15,12 +15,25 @@ COMMANDS = {
     "reproduce": "Reproduce one experiment of a paper: code that runs, the metric measured, a report.",
     "resume": "Go on with a trial that was killed or stopped.",
     "tasks": "List the tasks of ReproduceBench.",
-    "prepare": "Fetch or generate a task's data.",
+    "prepare": "Fetch or generate a task's data, or that of all tasks.",
+    "suite": "Run tasks × variants × trials from a YAML file; the same command goes on.",
+    "watch": "Watch a suite that runs in another terminal.",
     "reference": "Run a task's reference implementation in the sandbox and measure it.",
+    "new-task": "Make the folder of a new task of ReproduceBench.",
     "lineage": "Build a paper's lineage alone, and show it as a table.",
+    "score": "Score a program, a trial or a folder of trials.",
+    "calibrate": "Judge programs whose fidelity is known: can a judge be believed?",
+    "table": "Tables over the trials below a folder: Markdown, LaTeX, CSV, JSON, plots.",
     "report": "Write a trial's report again from its files.",
     "doctor": "Check what a trial needs on this machine, and name the mend of what is missing.",
     "graph": "Print the method's graph as Mermaid.",
+}
+MODULES = {
+    "score": "cli_score",
+    "calibrate": "cli_score",
+    "table": "cli_score",
+    "suite": "cli_suite",
+    "watch": "cli_suite",
 }
 OWN = ("--help", "--version", "--install-completion", "--show-completion")
 
@@ -42,11 +55,13 @@ class _Lazy(TyperGroup):
         """The command, imported now; None for an unknown one."""
         if cmd_name not in COMMANDS:
             return None
+        from importlib import import_module
+
         from typer.main import get_command
 
-        from autoreproduce.cli_commands import app as commands
-
-        return get_command(commands).commands[cmd_name]  # type: ignore[attr-defined]
+        module = import_module(f"autoreproduce.{MODULES.get(cmd_name, 'cli_commands')}")
+        found = get_command(module.app)
+        return getattr(found, "commands", {}).get(cmd_name, found)  # a module of one command is that command
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """The table of commands, without importing them."""

@@ -70,38 +70,78 @@ def reference(
     from autoreproduce.runner.attempt import Request
 
     found = find_task(task, settings.profile)
-    first = settings.seed
-    values = []
-    for seed in range(first, first + seeds):
+    finished = []
+    for seed in range(settings.seed, settings.seed + seeds):
         request = Request(
             found,
             settings.model_copy(update={"seed": seed}),
             solver="reference",
             command=shlex.join(sys.argv),
         )
-        values.append(_finish(request, json).outcome)
-    _say_values(found, values, json)
+        finished.append(_finish(request, json))
+    _say_values(found, [one.outcome for one in finished], json)
+    _say_measured(found, finished, settings, json)
 
 
 @app.command()
-def tasks(json: Json = False) -> None:
+def tasks(
+    json: Json = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="what was measured, as a Markdown table")] = False,
+) -> None:
     """List the tasks of ReproduceBench."""
-    from autoreproduce.runner.listing import print_tasks
+    from autoreproduce.runner.listing import markdown_tasks, print_tasks
 
-    print_tasks(Settings(), json)
+    if markdown:
+        print(markdown_tasks())
+    else:
+        print_tasks(Settings(), json)
 
 
 @app.command()
 @settings_options
-def prepare(settings: Settings, task: TaskName) -> None:
-    """Fetch or generate a task's data."""
-    from autoreproduce.benchmarks.reproducebench import find_task, is_prepared
+def prepare(
+    settings: Settings, task: Annotated[str, typer.Argument(help="a task's id, data set or method, or all")]
+) -> None:
+    """Fetch or generate a task's data, or that of all tasks."""
+    from autoreproduce.benchmarks.reproducebench import find_task, is_prepared, task_folders
     from autoreproduce.benchmarks.reproducebench import prepare as prepare_data
 
-    found = find_task(task, settings.profile)
-    there = is_prepared(found.id, found.profile, settings.cache_dir)
-    folder = prepare_data(found.id, found.profile, settings.cache_dir, print)
-    print(f"{found.id} ({found.profile}) is {'already ' if there else ''}prepared: {folder}")
+    failed = []
+    for name in [path.name for path in task_folders()] if task == "all" else [task]:
+        found = find_task(name, settings.profile)
+        there = is_prepared(found.id, found.profile, settings.cache_dir)
+        try:
+            folder = prepare_data(found.id, found.profile, settings.cache_dir, print)
+        except UsageError as error:
+            if task != "all":
+                raise
+            failed.append(found.id)
+            print(f"{found.id} ({found.profile}): {error}", file=sys.stderr)
+            continue
+        print(f"{found.id} ({found.profile}) is {'already ' if there else ''}prepared: {folder}")
+    if failed:
+        raise UsageError(f"{len(failed)} tasks were not prepared ({', '.join(failed)}): the lines above say why")
+
+
+@app.command(name="new-task")
+def new_task(
+    task_id: Annotated[str, typer.Argument(metavar="ID", help="small letters, digits, - and _")],
+    title: Annotated[str, typer.Option(help="the paper's title")],
+    method: Annotated[str, typer.Option(help="the method's name")],
+    dataset: Annotated[str, typer.Option(help="the data set's name")],
+    metric: Annotated[str, typer.Option(help="NAME, or NAME:higher")],
+    arxiv: Annotated[str | None, typer.Option(help="the paper's arXiv id")] = None,
+    into: Annotated[Path, typer.Option(help="the folder of tasks")] = Path("reproducebench"),
+) -> None:
+    """Make the folder of a new task of ReproduceBench."""
+    from autoreproduce.benchmarks.scaffold import new_task as make
+    from autoreproduce.benchmarks.scaffold import still_to_fill
+
+    made = make(task_id, into=into, arxiv=arxiv, title=title, method=method, dataset=dataset, metric=metric)
+    print(f"{made} runs as it stands: autoreproduce reference {task_id}. Still to be written:")
+    for name, count in still_to_fill(made).items():
+        print(f"  {name}: {count} places marked FILL")
+    print(f"Then: pytest tests/benchmarks/test_contract.py -k {task_id}")
 
 
 @app.command()
@@ -185,3 +225,16 @@ def _say_values(task: Task, outcomes: list[Any], json: bool) -> None:
         )
     if len(values) < len(outcomes):
         raise UsageError(f"{len(outcomes) - len(values)} of {len(outcomes)} runs failed: their folders say why")
+
+
+def _say_measured(task: Task, finished: list[Finished], settings: Settings, json: bool) -> None:
+    """The block `measured` for the task's task.yaml, printed and written beside the trials."""
+    from autoreproduce.benchmarks.measured import as_yaml
+    from autoreproduce.runner.measured import measured_of
+
+    path = settings.runs_dir / f"measured-{task.id}-{task.profile}.yaml"
+    path.write_text(as_yaml(measured_of(task, [one.folder for one in finished])), encoding="utf-8")
+    if not json:
+        print(
+            f"For {task.id}'s task.yaml, profile {task.profile} ({path}):\n{path.read_text(encoding='utf-8')}", end=""
+        )

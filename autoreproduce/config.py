@@ -65,6 +65,14 @@ class Settings(BaseSettings):
     diagrams: bool = False
     max_debug: int = Field(20, ge=0)
     profile: str = "small"
+
+    # masked functions (AutoExperiment)
+    retrieval: Literal["none", "full", "passages", "oracle"] = Field(
+        "passages", description="how much of the paper a solver of masked functions sees"
+    )
+    history: Literal["full", "window", "summary"] = Field("full", description="what an agent keeps of its own steps")
+    max_steps: int = Field(50, ge=1, description="of an agent with tools")
+    command_seconds: float = Field(1200.0, gt=0, description="of one command of an agent with tools")
     seed: int = 0
     offline: bool = Field(False, description="fetch nothing: the task's digest and the lineage cache serve")
 

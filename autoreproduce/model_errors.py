@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from autoreproduce.errors import ModelError
@@ -20,6 +21,8 @@ _CONTEXT = re.compile(
 _NO_CREDIT = re.compile(r"insufficient_quota|exceeded your current quota|credit balance|billing", re.IGNORECASE)
 _AGAIN = "then run the same command; it goes on from here"
 _REFUSED = ("refused the request", "check the model's settings (--temperature, --max-output-tokens)")
+_TIMEOUTS = {"APITimeoutError", "TimeoutException", "ModelTimeoutError", "TimeoutError", "ReadTimeout"}
+_UNREACHABLE = {"APIConnectionError", "ModelConnectionError", "TransportError", "ConnectionError"}
 _STATUS = {
     401: ("refused the key", "set the provider's key variable, or AUTOREPRODUCE_API_KEY"),
     403: ("does not permit this call", "check what the key may do, and the model's name"),
@@ -40,8 +43,7 @@ def explain(error: Exception, model: Any) -> ModelError | None:
     said = _said(error, model)
     where = _where(model)
     raw = f"{error} {getattr(error, 'body', '')}"  # the body also holds the provider's code for what happened
-    status = next((code for each in _chain(error) if isinstance(code := getattr(each, "status_code", None), int)), None)
-    kinds = {kind.__name__ for each in _chain(error) for kind in type(each).__mro__}
+    status, kinds = status_of(error), _kinds(error)
     if "ContextOverflowError" in kinds or (status in {400, 413, 422} and _CONTEXT.search(raw)):
         return ContextError(
             f"the prompt is too long for the model ({said}): use a model with a larger context, fewer cited papers "
@@ -49,13 +51,41 @@ def explain(error: Exception, model: Any) -> ModelError | None:
         )
     if status is not None:
         return ModelError(_by_status(status, said, where, bool(_NO_CREDIT.search(raw))))
-    if kinds & {"APITimeoutError", "TimeoutException", "ModelTimeoutError", "TimeoutError", "ReadTimeout"}:
+    if kinds & _TIMEOUTS:
         return ModelError(f"{where} did not answer in time, retries included: try later, or raise --request-timeout")
-    if kinds & {"APIConnectionError", "ModelConnectionError", "TransportError", "ConnectionError"}:
+    if kinds & _UNREACHABLE:
         return ModelError(
             f"{where} cannot be reached ({_cause(error)}): is it running, is --base-url right, is there a network?"
         )
     return _odd_answer(error, said, where, kinds)
+
+
+def status_of(error: BaseException) -> int | None:
+    """The HTTP status that a provider answered, None where there was none."""
+    return next((code for each in _chain(error) if isinstance(code := getattr(each, "status_code", None), int)), None)
+
+
+def retry_after(error: BaseException) -> float | None:
+    """The seconds that the provider asks to wait, None where it does not say."""
+    for each in _chain(error):
+        headers = getattr(getattr(each, "response", None), "headers", None) or {}
+        for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
+            with suppress(KeyError, TypeError, ValueError):
+                return float(headers[name]) / unit
+    return None
+
+
+def may_pass(error: Exception) -> bool:
+    """True where the same call may succeed later: a rate limit, a failure of the provider, a broken connection."""
+    status = status_of(error)
+    if status is not None:
+        out_of_credit = status == 429 and _NO_CREDIT.search(f"{error} {getattr(error, 'body', '')}")
+        return (status in {408, 409, 429} or status >= 500) and not out_of_credit
+    return bool(_kinds(error) & {*_TIMEOUTS, *_UNREACHABLE})
+
+
+def _kinds(error: BaseException) -> set[str]:
+    return {kind.__name__ for each in _chain(error) for kind in type(each).__mro__}
 
 
 def _by_status(status: int, said: str, where: str, no_credit: bool) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -141,16 +141,23 @@ def call(model: BaseChatModel, messages: Sequence[BaseMessage], place: Place) ->
 
     Where the provider counts no tokens, they are estimated, and `response_metadata["usage_estimated"]` is set.
     """
+    asked = _cacheable(model, messages)
+    texts = [each.text for each in messages]
+    return explained(lambda: model.invoke(asked, config={"metadata": place._asdict()}), model, texts)
+
+
+def explained(do: Callable[[], AIMessage], model: BaseChatModel, texts: Sequence[str]) -> AIMessage:
+    """The message that `do` gets from `model` for prompts of these `texts`; else as `call`."""
     try:
-        message = model.invoke(_cacheable(model, messages), config={"metadata": place._asdict()})
+        message = do()
     except AutoReproduceError:
         raise
     except Exception as error:
-        explained = explain(error, model)
-        if explained is None:
+        known = explain(error, model)
+        if known is None:
             raise
-        raise explained from error
-    return message if message.usage_metadata else _with_usage(message, messages)
+        raise known from error
+    return message if message.usage_metadata else _with_usage(message, texts)
 
 
 def _cacheable(model: BaseChatModel, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
@@ -173,10 +180,10 @@ def _marked(message: BaseMessage) -> BaseMessage:
     )
 
 
-def _with_usage(message: AIMessage, messages: Sequence[BaseMessage]) -> AIMessage:
+def _with_usage(message: AIMessage, texts: Sequence[str]) -> AIMessage:
     from langchain_core.messages.ai import UsageMetadata
 
-    asked = sum(count_tokens(each.text) for each in messages)
+    asked = sum(count_tokens(text) for text in texts)
     answered = count_tokens(message.text)
     usage = UsageMetadata(input_tokens=asked, output_tokens=answered, total_tokens=asked + answered)
     metadata = {**message.response_metadata, "usage_estimated": True}

@@ -58,6 +58,7 @@ class Task(BaseModel):
     digest: str | None = None
     folder: Path | None = None
     data_dir: Path | None = None
+    masked_set: Path | None = Field(None, description="the folder of the set, where the task is a masked one")
     time_limit_minutes: float = 60.0
     paper_result: Result | None = None
     published: Result | None = Field(None, description="the benchmark's published reference, full profile")

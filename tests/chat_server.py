@@ -34,6 +34,7 @@ class Answer:
     raw: str | None = None
     hang: float = 0.0  # seconds before anything is said
     cut: bool = False  # close the connection in the middle of the body
+    tools: tuple[tuple[str, dict[str, Any]], ...] = ()  # (name, arguments) of each tool that is called
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Request:
         texts = []
         for message in self.messages:
             content = message["content"]
-            texts += [content] if isinstance(content, str) else [block.get("text", "") for block in content]
+            texts += [content] if isinstance(content, str) else [block.get("text", "") for block in content or []]
         return "\n".join(texts)
 
 
@@ -109,6 +110,7 @@ def chat_server(script: Script) -> Iterator[Server]:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # else each answer waits 40 ms for the client's acknowledgement of its head
     answer: Callable[[Request], Answer]
     stop: threading.Event
 
@@ -171,8 +173,12 @@ def _usage(said: Answer) -> dict[str, Any] | None:
 
 
 def _openai(said: Answer, body: dict[str, Any]) -> dict[str, Any]:
-    message = {"role": "assistant", "content": said.text}
-    choice = {"index": 0, "message": message, "finish_reason": said.finish}
+    message: dict[str, Any] = {"role": "assistant", "content": said.text}
+    if said.tools:
+        calls = [{"name": name, "arguments": json.dumps(arguments)} for name, arguments in said.tools]
+        message["tool_calls"] = [{"id": f"t{n}", "type": "function", "function": call} for n, call in enumerate(calls)]
+    finish = "tool_calls" if said.tools else said.finish
+    choice = {"index": 0, "message": message, "finish_reason": finish}
     whole = {"id": "c1", "object": "chat.completion", "created": 0, "model": body["model"], "choices": [choice]}
     usage = _usage(said)
     return whole if usage is None else {**whole, "usage": usage}

@@ -6,6 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("shared", deadline=None)  # how long one example takes says nothing on a busy machine
+settings.load_profile("shared")
 
 
 @pytest.fixture(autouse=True)

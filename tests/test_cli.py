@@ -3,13 +3,14 @@
 import subprocess
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from autoreproduce.cli import COMMANDS, app
+from autoreproduce.cli import COMMANDS, MODULES, app
 from autoreproduce.cli_commands import app as commands
 from autoreproduce.config import Settings
 from autoreproduce.errors import AutoReproduceError, UsageError
@@ -25,7 +26,11 @@ def run(*arguments: str) -> str:
 
 
 def test_the_lazy_table_agrees_with_the_commands() -> None:
-    real = {name: command.help.split("\n")[0] for name, command in get_command(commands).commands.items()}
+    apps = [commands, *(import_module(f"autoreproduce.{module}").app for module in sorted(set(MODULES.values())))]
+    real = {}
+    for one in apps:
+        found = get_command(one)
+        real |= {name: c.help.split("\n")[0] for name, c in getattr(found, "commands", {found.name: found}).items()}
     assert real == COMMANDS
 
 

@@ -7,7 +7,7 @@ import autoreproduce
 
 # A module may import from its own line (its own package) and from those below.
 LAYERS = [
-    ["__main__", "cli", "cli_commands", "cli_autoexperiment"],
+    ["__main__", "cli", "cli_commands", "cli_score", "cli_suite", "cli_autoexperiment"],
     ["options", "console", "runner"],
     ["solvers", "eval", "doctor"],
     ["workflow"],
@@ -17,12 +17,24 @@ LAYERS = [
     ["models", "tape_model"],
     ["trial", "workspace", "prices", "metrics_file"],
     ["papers", "prompting", "sandboxes"],
-    ["commands", "command_lines", "listing", "fences", "budget", "tape", "task", "model_errors", "tokens", "journal"],
+    [
+        "commands",
+        "command_lines",
+        "listing",
+        "fences",
+        "budget",
+        "tape",
+        "task",
+        "model_errors",
+        "tokens",
+        "journal",
+        "structured",
+    ],
     ["config", "content"],
     ["errors"],
 ]
 WITHIN = {"commands": {"command_lines", "listing", "fences"}, "command_lines": {"fences", "listing"}, "listing": {"fences"},
-          "models": {"tape_model"}, "options": set(), "tape_model": set(), "__main__": {"cli"}, "cli": {"cli_commands"}, "runner": {"console"},
+          "models": {"tape_model"}, "options": set(), "tape_model": set(), "__main__": {"cli"}, "cli": {"cli_commands"}, "runner": {"console", "options"},
           "literature_review": set(), "code_development": {"literature_review"}}  # fmt: skip
 PACKAGE = Path(autoreproduce.__file__).parent
 

@@ -33,6 +33,11 @@ def test_every_folder_and_make_target_exists() -> None:
     assert set(re.findall(r"`?make ([a-z-]+)", README)) <= targets
 
 
+def test_the_table_of_tasks_is_what_the_task_folders_say() -> None:
+    table = CliRunner().invoke(app, ["tasks", "--markdown"]).output.strip()
+    assert table in README
+
+
 def test_nothing_is_left_to_fill_in() -> None:
     assert "{{" not in README
 

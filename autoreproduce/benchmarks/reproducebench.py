@@ -23,7 +23,7 @@ from types import ModuleType
 from filelock import FileLock
 from filelock import Timeout as LockTimeout
 
-from autoreproduce.benchmarks.schema import Points, Rubric, TaskFile, read_yaml
+from autoreproduce.benchmarks.schema import LineageFile, Points, Reference, Rubric, TaskFile, read_yaml
 from autoreproduce.config import digest
 from autoreproduce.content import folder
 from autoreproduce.errors import UsageError
@@ -48,6 +48,11 @@ def task_folders() -> list[Path]:
     return sorted(path.parent for path in folder("reproducebench").glob("[!._]*/task.yaml"))
 
 
+def task_names() -> list[str]:
+    """The ids of all tasks, as a suite that asks for all of them gets them."""
+    return [path.name for path in task_folders()]
+
+
 def task_file(path: Path) -> TaskFile:
     """task.yaml of a folder, checked. Raises UsageError that names file and field."""
     file = read_yaml(path / "task.yaml", TaskFile)
@@ -64,6 +69,12 @@ def points(task: Task) -> Points:
 def rubric(task: Task) -> Rubric:
     """The human scale of a task. Raises UsageError where it has none or it is malformed."""
     return read_yaml(_folder(task) / "rubric.yaml", Rubric)
+
+
+def references(task: Task) -> list[Reference]:
+    """The curated references of a task, the best first; none where it is not of the benchmark or has none."""
+    path = task.folder / "lineage.yaml" if task.folder else None
+    return read_yaml(path, LineageFile).references if path and path.exists() else []
 
 
 def find_task(name: str, profile: str = "small") -> Task:

@@ -17,6 +17,7 @@ def close_accounts(outcome: Outcome, trial: Trial, task: Task, seconds: float) -
     for step in calls:
         usage.update(step.result["usage"])
     outcome.usage = dict(usage)
+    outcome.details["models"] = sorted({str(step.result["model"]) for step in calls})  # as the provider names them
     prices = [step.result["price"] for step in calls]
     outcome.cost = None if any(price is None for price in prices) else float(sum(prices))
     outcome.seconds = round(max(seconds, sum(step.seconds for step in trial.steps)), 1)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,18 @@ from autoreproduce.trial import Outcome, Trial, TrialRecord, now
 
 
 @dataclass
+class Shared:
+    """What trials that run beside each other have in common; a trial alone has nothing of it.
+
+    `guard` is given each chat model that was opened; `starts` is held while a container starts.
+    """
+
+    budget: Budget | None = None
+    guard: Callable[[Any, str], Any] = lambda model, name: model
+    starts: AbstractContextManager[Any] = field(default_factory=nullcontext)
+
+
+@dataclass
 class Request:
     """What is to be attempted, and how."""
 
@@ -43,6 +56,7 @@ class Request:
     data: Path | None = None
     command: str = ""
     observers: Sequence[Observer] = field(default_factory=list)
+    shared: Shared = field(default_factory=Shared)
 
 
 @dataclass
@@ -92,7 +106,7 @@ def _run(request: Request, task: Task, settings: Settings, choice: ModelChoice, 
         )
     except AutoReproduceError as error:
         outcome = Outcome(status="stopped", reason=str(error), phase=trial.phase_name)
-        outcome.details["exit_code"] = error.exit_code
+        outcome.details |= {"exit_code": error.exit_code, "error": type(error).__name__}
     close_accounts(outcome, trial, task, time.monotonic() - began)
     outcome.warnings += choice.warnings()
     trial.write("outcome.json", outcome.model_dump_json(indent=1))
@@ -112,16 +126,18 @@ def _record_tape(path: Path, trial: Trial) -> None:
 
 
 def _solve(request: Request, task: Task, settings: Settings, choice: ModelChoice, trial: Trial) -> None:
-    budget = Budget.parse(settings.budget) if settings.budget else Budget()
+    budget = request.shared.budget or Budget.parse(settings.budget)
+    models = choice.guarded(request.shared.guard)
     solver = open_solver(request.solver, settings=settings, budget=budget, paper_file=request.paper_file)
     sandbox = open_sandbox(
         settings, trial.workspace.resolve(), data_dir=task.data_dir, packages=trial.folder.resolve() / "packages",
         label=digest(str(trial.folder.resolve())), trusted=choice.trusted, note=trial.note,
+        starts=request.shared.starts,
     )  # fmt: skip
     try:
         trial.moved = sandbox.name != _last_sandbox(trial.folder, sandbox.name)
         trial.write("sandbox.json", json.dumps({"name": sandbox.name, "promises": sandbox.promises}) + "\n")
-        solver.solve(task, choice.models, sandbox, trial)
+        solver.solve(task, models, sandbox, trial)
     finally:
         sandbox.close()
 
@@ -172,7 +188,9 @@ def _folder(request: Request, settings: Settings) -> Path:
 def task_digest(task: Task) -> str:
     """What of a task bears on a trial; where it lies and what others measured does not."""
     return digest(
-        task.model_dump(mode="json", exclude={"folder", "data_dir", "paper_result", "published", "measured", "notes"})
+        task.model_dump(
+            mode="json", exclude={"folder", "masked_set", "data_dir", "paper_result", "published", "measured", "notes"}
+        )
     )
 
 

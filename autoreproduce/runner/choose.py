@@ -7,6 +7,7 @@ and the first line says so; with a key and no model named, the user is asked to 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,15 @@ class ModelChoice:
     def trusted(self) -> bool:
         """True where the code that will run was seen before: a shipped tape's, or our own reference."""
         return self.name == "none" or bool(self.replayed and self.replayed.get("shipped"))
+
+    def guarded(self, guard: Callable[[Any, str], Any]) -> Models:
+        """The models, each through `guard` once; a tape needs none."""
+        if self.replayed is not None or self.models.research is None:
+            return self.models
+        m = self.models
+        research = guard(m.research, m.research_name)
+        code = research if m.code is m.research else guard(m.code, m.code_name)
+        return Models(research, code, m.research_name, m.code_name)
 
     def warnings(self) -> list[str]:
         """What a reader of the outcome must know: replies that answered another prompt than the recorded one."""

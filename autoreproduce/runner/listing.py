@@ -25,6 +25,42 @@ def print_tasks(settings: Settings, as_json: bool) -> None:
     Console(width=None).print(table)
 
 
+def markdown_tasks() -> str:
+    """The benchmark as a Markdown table: a row a task and profile that was measured, as task.yaml has it."""
+    from tabulate import tabulate
+
+    from autoreproduce.benchmarks.reproducebench import task_file, task_folders
+
+    rows = []
+    for folder in task_folders():
+        file = task_file(folder)
+        published = f"{file.results.published.value:.4g}" if file.results.published else "–"
+        for profile, content in file.profiles.items():
+            found = content.measured
+            if found is None:
+                continue
+            band = f"{found.low:.4g} to {found.high:.4g}" if found.low is not None and found.high is not None else "–"
+            data = "stand-in" if content.stand_in else "the paper's"
+            cost = f"{found.seconds:.0f} s" if found.seconds else "–"
+            memory = f"{found.memory_mb:.0f} MB" if found.memory_mb else "–"
+            rows.append([file.id, f"{file.method}, {file.dataset}", profile, data, file.metric.name,
+                         f"{found.value:.4g}", band, len(found.values), published, cost, memory])  # fmt: skip
+    heads = [
+        "task",
+        "experiment",
+        "profile",
+        "data",
+        "metric",
+        "ours",
+        "band",
+        "runs",
+        "published, full",
+        "time",
+        "memory",
+    ]
+    return str(tabulate(rows, heads, tablefmt="github", disable_numparse=True))
+
+
 def _rows(settings: Settings) -> Any:
     from autoreproduce.benchmarks.reproducebench import is_prepared, task_file, task_folders
     from autoreproduce.tape import find_tape

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -30,16 +31,17 @@ def why_not(name: str, settings: Settings) -> str:
 
 def open_sandbox(
     settings: Settings, workspace: Path, *, data_dir: Path | None, packages: Path, label: str, trusted: bool,
-    note: Callable[[str], None],
+    note: Callable[[str], None], starts: AbstractContextManager[Any] | None = None,
 ) -> Sandbox:  # fmt: skip
     """The sandbox that `settings.sandbox` names, ready to run; for `auto` the first that works here.
 
     `packages` is a host folder for what gets installed; `label` names the trial; `trusted` says that the code is
     not a live model's, so that it may run without isolation; `note` is told, a line each time, which sandbox it is
-    and what it promises. Raises UsageError for an unknown name, SandboxError where none works, with the mends.
+    and what it promises; `starts` is held while a container starts, so that trials beside
+    each other start few at once. Raises UsageError for an unknown name, SandboxError where none works, with the mends.
     """
     workspace.mkdir(parents=True, exist_ok=True)
-    how: dict[str, Any] = {"data_dir": data_dir, "packages": packages, "label": label, "note": note}
+    how: dict[str, Any] = {"data_dir": data_dir, "packages": packages, "label": label, "note": note, "starts": starts}
     if settings.sandbox == "auto":
         sandbox = _first(settings, workspace, trusted, how)
     else:

@@ -14,7 +14,7 @@ import re
 import time
 import uuid
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,16 +25,16 @@ from autoreproduce.sandboxes import cgroups, inside
 from autoreproduce.sandboxes.engine import connect, engine, environment_of, listens
 from autoreproduce.sandboxes.files import read_inside, write_inside
 from autoreproduce.sandboxes.image import ensure_image, recipe_folder
+from autoreproduce.sandboxes.leftovers import OWNER, TRIAL, remove_stale
 from autoreproduce.sandboxes.local import held_by, why_ended
 from autoreproduce.sandboxes.output import Output
-from autoreproduce.sandboxes.owners import owner, stale
+from autoreproduce.sandboxes.owners import owner
 from autoreproduce.sandboxes.watch import Disk, execution, watch
 
 if TYPE_CHECKING:
     from docker.models.containers import Container
 
 WORKSPACE, DATA, PACKAGES, HOME = "/workspace", "/data", "/packages", "/home/sandbox"
-TRIAL, OWNER = "autoreproduce.trial", "autoreproduce.owner"
 KEEPERS = 2  # the container's own processes: init, and the `sleep` that keeps it up
 
 
@@ -44,8 +44,8 @@ class DockerSandbox:
     name = "docker"
 
     def __init__(
-        self, settings: Settings, workspace: Path, *, data_dir: Path | None, packages: Path, label: str = "trial",
-        note: Callable[[str], None] = lambda text: None,
+        self, settings: Settings, workspace: Path, *, data_dir: Path | None, packages: Path, label: str = "",
+        note: Callable[[str], None] = lambda text: None, starts: AbstractContextManager[Any] | None = None,
     ) -> None:  # fmt: skip
         self.workspace = workspace.resolve()
         self.limits = settings.limits
@@ -54,6 +54,7 @@ class DockerSandbox:
         self._packages = packages.resolve() / self.name
         self._packages.mkdir(parents=True, exist_ok=True)
         self._label = label
+        self._starts = starts or nullcontext()
         self._container: Container | None = None
         self._guarded = False
         self._index = inside.index(settings, inside.caller())
@@ -64,7 +65,7 @@ class DockerSandbox:
             path = environment_of(self._client.images.get(self._image).attrs).get(
                 "PATH", "/usr/local/bin:/usr/bin:/bin"
             )
-            self._remove_stale()
+            remove_stale(self._client, label)
         data = DATA if self._data else ""
         self._variables = inside.variables(self.limits, home=HOME, data=data, packages=PACKAGES, path=path)
         self.promises = (
@@ -151,7 +152,11 @@ class DockerSandbox:
         return self._container
 
     def _start(self, network: bool) -> Container:
-        name = f"autoreproduce-{re.sub(r'[^a-zA-Z0-9_.-]+', '-', self._label)[:40]}-{uuid.uuid4().hex[:8]}"
+        with self._starts:
+            return self._started(network)
+
+    def _started(self, network: bool) -> Container:
+        name = f"autoreproduce-{re.sub(r'[^a-zA-Z0-9_.-]+', '-', self._label or 'trial')[:40]}-{uuid.uuid4().hex[:8]}"
         container: Container = self._client.containers.create(
             self._image, entrypoint=["sleep"], command=["infinity"], name=name, init=True, detach=True,
             labels={TRIAL: self._label, OWNER: owner()}, user=self._user(), hostname="sandbox",
@@ -241,15 +246,6 @@ class DockerSandbox:
             except APIError as error:
                 if error.status_code != 409:  # its removal is already under way
                     raise
-
-    def _remove_stale(self) -> None:
-        """Remove containers whose process is gone: this trial's, or another's, killed before it could."""
-        from docker.errors import NotFound
-
-        for container in self._client.containers.list(all=True, filters={"label": OWNER}, ignore_removed=True):
-            with suppress(NotFound):
-                if stale(container.labels.get(OWNER, "")):
-                    self._discard(container)
 
 
 def why_not(settings: Settings) -> str:

@@ -19,6 +19,13 @@ if TYPE_CHECKING:
     from autoreproduce.trial import Trial
 
 
+# runs what follows and writes down the most memory that it held, in KiB
+WATCHED = (
+    "python -c 'import resource, subprocess, sys; code = subprocess.call([sys.executable, *sys.argv[1:]]); "
+    'open("memory_kb", "w").write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)); sys.exit(code)\''
+)
+
+
 class Reference:
     """No model: copies the reference into the workspace and runs it in full with the trial's seed."""
 
@@ -31,7 +38,7 @@ class Reference:
         if not trial.replaying:
             _empty(trial.workspace)  # the folder itself stays: the sandbox has it mounted
             lay_out_reference(task, trial.workspace)
-        command = f"python main.py --profile {shlex.quote(task.profile)} --seed {trial.record.seed}"
+        command = f"{WATCHED} main.py --profile {shlex.quote(task.profile)} --seed {trial.record.seed}"
         step = trial.step(
             "execute", "sandbox", "reference", [command, trial.record.task_digest],
             lambda: asdict(sandbox.execute(command, task.time_limit_minutes * 60, on_output=trial.output)),
@@ -53,8 +60,11 @@ def _outcome(task: Task, trial: Trial, result: dict[str, Any]) -> Outcome:
     except (OSError, CommandError) as error:
         return Outcome(status="failed", reason=str(error), phase="full_run")
     found = recompute(task, trial.workspace)
+    memory = trial.workspace / "memory_kb"
+    kilobytes = int(memory.read_text()) if memory.is_file() else 0
     value = metrics[task.metric.name] if found.value is None else found.value
     return Outcome(
         status="succeeded", reason="it ran in full", phase="full_run", metrics=metrics, metric=value,
         claimed=metrics[task.metric.name], recomputed=found.value is not None,
+        details={"seconds": result["seconds"], "memory_mb": round(kilobytes / 1024)},
     )  # fmt: skip

@@ -11,9 +11,11 @@ import pytest
 
 from autoreproduce.benchmarks import reproducebench
 from autoreproduce.errors import UsageError
+from autoreproduce.eval.calibration import with_mistake
 from autoreproduce.task import Task
 
 IDS = [path.name for path in reproducebench.task_folders()]
+RUN = [task_id if task_id == "lsm" else pytest.param(task_id, marks=pytest.mark.slow) for task_id in IDS]
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +76,26 @@ def test_a_proof_names_the_commit_and_the_date(task_id):
 
 
 @pytest.mark.parametrize("task_id", IDS)
+def test_known_mistakes_can_be_put_in_and_name_the_points_that_they_break(task_id):
+    task = reproducebench.load_task(task_id, "small")
+    files = {path.name: path.read_text() for path in reproducebench.reference_folder(task).glob("*.py")}
+    mistakes = [b for b in reproducebench.task_file(task.folder).breaking if b.edits]
+    assert len(mistakes) >= 2
+    for mistake in mistakes:
+        broken = with_mistake(files, mistake)
+        assert broken != files and {1, 2, 3, 4, 5} >= set(mistake.points) != set()
+        for text in broken.values():
+            compile(text, "reference", "exec")
+
+
+@pytest.mark.parametrize("task_id", IDS)
+def test_five_references_are_curated(task_id):
+    references = reproducebench.references(reproducebench.load_task(task_id, "small"))
+    assert len({reference.title for reference in references}) == 5
+    assert sum(reference.repository is not None for reference in references) >= 2
+
+
+@pytest.mark.parametrize("task_id", IDS)
 def test_the_measured_band_holds_its_values(task_id):
     measured = reproducebench.load_task(task_id, "small").measured
     assert measured is not None and measured.low is not None and measured.high is not None
@@ -83,7 +105,7 @@ def test_the_measured_band_holds_its_values(task_id):
     assert measured.source and measured.date and measured.machine and measured.versions and measured.seconds
 
 
-@pytest.mark.parametrize("task_id", IDS)
+@pytest.mark.parametrize("task_id", RUN)
 def test_the_data_code_gives_the_shapes_it_promises(task_id, prepared, tmp_path):
     pytest.importorskip("torch")
     file = reproducebench.task_file(reproducebench.folder("reproducebench") / task_id)
@@ -97,7 +119,7 @@ def test_the_data_code_gives_the_shapes_it_promises(task_id, prepared, tmp_path)
     assert shapes and json.loads(run(prepared(task_id), tmp_path, "-c", program)) == shapes
 
 
-@pytest.mark.parametrize("task_id", IDS)
+@pytest.mark.parametrize("task_id", RUN)
 def test_the_reference_runs_two_batches_and_its_metric_is_recomputed(task_id, prepared, tmp_path):
     pytest.importorskip("torch")
     task = prepared(task_id)

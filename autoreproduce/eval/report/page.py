@@ -30,7 +30,7 @@ HISTORY_ROWS = 60
 
 def render(found: Evidence, task: Task | None) -> str:
     """The page's HTML."""
-    style, script = _file("page.css"), _file("page.js")
+    style, script = template_file("page.css"), template_file("page.js")
     page = environment().get_template("page.html.j2").render(
         found=found,
         task=task,
@@ -46,7 +46,7 @@ def render(found: Evidence, task: Task | None) -> str:
         packages=installed(found.steps), has_result=(found.folder / "result").is_dir(),
         style=style,
         script=script,
-        policy=_policy(style, script),
+        policy=policy(style, script),
         **_training(found, task),
     )  # fmt: skip
     return page.encode("utf-8", "replace").decode("utf-8")
@@ -156,7 +156,7 @@ def _when(moment: str) -> str:
     return f"{day} {clock[:5]}{zone}" if clock else day
 
 
-def _policy(style: str, script: str) -> str:
+def policy(style: str, script: str) -> str:
     """The page's content security policy."""
     hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)]
     return (
@@ -165,5 +165,6 @@ def _policy(style: str, script: str) -> str:
     )
 
 
-def _file(name: str) -> str:
+def template_file(name: str) -> str:
+    """The text of a file beside the templates."""
     return (files("autoreproduce.eval.report") / "templates" / name).read_text(encoding="utf-8")

@@ -1,0 +1,57 @@
+"""How much of a paper a prompt holds: nothing, all, the passages nearest to a function, or the one that matters.
+
+Passages are ranked by BM25 over words (Robertson and Zaragoza, 2009; the library `rank-bm25`): it needs no model, is
+the same on every machine, and names of symbols, which matter here, weigh as much as they are rare.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+Retrieval = Literal["none", "full", "passages", "oracle"]
+PASSAGE = 1200  # characters, cut at paragraphs
+TOP = 4
+
+
+def paper_for(paper: str, query: str, how: Retrieval, passages: Sequence[str] = ()) -> str:
+    """The part of `paper` that a prompt shows for `query` (names, descriptions, code).
+
+    `passages` are those that the set itself names, for `oracle`; where it names none, the nearest are taken.
+    """
+    if how == "none" or not paper.strip():
+        return ""
+    if how == "full":
+        return paper
+    named = [passage for passage in passages if passage.strip()]
+    if how == "oracle" and named:
+        return "\n\n".join(dict.fromkeys(named))
+    return "\n\n[…]\n\n".join(nearest(split(paper), query, TOP))
+
+
+def split(text: str, size: int = PASSAGE) -> list[str]:
+    """The text in passages of about `size` characters, cut between paragraphs where it has some."""
+    passages = [""]
+    for paragraph in re.split(r"\n\s*\n", text):
+        if passages[-1] and len(passages[-1]) + len(paragraph) > size:
+            passages.append("")
+        passages[-1] = f"{passages[-1]}\n\n{paragraph}".strip()
+    return [passage for passage in passages if passage]
+
+
+def nearest(passages: Sequence[str], query: str, count: int) -> list[str]:
+    """The `count` passages nearest to the query, in the order of the paper."""
+    if len(passages) <= count:
+        return list(passages)
+    from rank_bm25 import BM25Plus
+
+    scores = BM25Plus([_words(passage) for passage in passages]).get_scores(_words(query))
+    best = sorted(range(len(passages)), key=lambda n: (-scores[n], n))[:count]
+    return [passages[n] for n in sorted(best)]
+
+
+def _words(text: str) -> list[str]:
+    """Lower-case words; names in snake_case and CamelCase count in parts as well."""
+    parts = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|_", " ", text)
+    return re.findall(r"[a-z0-9α-ω]+", f"{text} {parts}".lower()) or ["nothing"]

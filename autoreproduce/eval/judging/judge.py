@@ -1,0 +1,102 @@
+"""A judge: a model that reads programs and answers in data. Each question is durable, as a trial's steps are.
+
+A question's folder bears the digest of all that was asked, so scoring again with the same question costs
+nothing and with another one it is asked anew. A reply that could not be used is kept where it is, and the
+next time the question gets a folder of its own: an unusable reply is never a score, and never for ever.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from autoreproduce.agents import Agent
+from autoreproduce.config import digest
+from autoreproduce.content import folder as content_folder
+from autoreproduce.errors import ModelError
+from autoreproduce.prompting import Prompts
+from autoreproduce.trial import Trial, TrialRecord, now
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+    from pydantic import BaseModel
+
+    from autoreproduce.budget import Budget
+    from autoreproduce.config import Settings
+    from autoreproduce.task import Task
+    from autoreproduce.trial import Step
+
+Content = TypeVar("Content", bound="BaseModel")
+UNUSABLE = "unusable.txt"
+
+
+@dataclass(frozen=True)
+class Reading(Generic[Content]):
+    """What came of one question: the verdict, or None and the reason; the last reply as it was given."""
+
+    judge: str
+    repeat: int
+    verdict: Content | None
+    reason: str
+    reply: str
+    folder: Path
+    steps: list[Step]
+
+
+@dataclass(frozen=True)
+class Judge:
+    """One model as a judge. `name` is how it is named in scores."""
+
+    name: str
+    model: BaseChatModel
+    settings: Settings
+    budget: Budget
+
+    def prompts(self) -> Prompts:
+        """The judge's own templates, with a system message of their own."""
+        return Prompts(content_folder("prompts") / "judge")
+
+    def ask(
+        self, home: Path, task: Task, name: str, schema: type[Content], repeat: int, /, **variables: Any
+    ) -> Reading[Content]:
+        """Ask the question `name` for the `repeat`th time (from 1), below the folder `home`.
+
+        A model that cannot be called or whose replies cannot be used gives a reading without a verdict.
+        Raises BudgetError before a call that would pass the budget.
+        """
+        text = self.prompts().render(name, role="judge", **variables)
+        place = _place(home / "judge" / _slug(self.name), f"{name}-{repeat}-{digest([text, self.name])[:8]}")
+        trial = Trial.open(place, self._record(task))
+        trial.phase(name)
+        agent = Agent("judge", self.model, self.name, self.prompts(), trial, self.budget, self.settings)
+        verdict, reason = None, ""
+        try:
+            verdict = agent.structured(name, schema, **variables)
+        except ModelError as error:
+            reason = str(error)
+            trial.write(UNUSABLE, reason + "\n")
+        finally:
+            trial.close()
+        reply = str(trial.steps[-1].result["reply"]) if trial.steps else ""
+        return Reading(self.name, repeat, verdict, reason, reply, place, trial.steps)
+
+    def _record(self, task: Task) -> TrialRecord:
+        return TrialRecord(
+            task=task.id, profile=task.profile, solver="judge", model=self.name, task_digest="", created=now(),
+            settings={"temperature": self.settings.temperature, "prompts": self.prompts().digest()},
+        )  # fmt: skip
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "judge"
+
+
+def _place(parent: Path, name: str) -> Path:
+    """The question's folder: the first that holds no unusable reply."""
+    place, number = parent / name, 1
+    while (place / UNUSABLE).exists():
+        number += 1
+        place = parent / f"{name}.{number}"
+    return place

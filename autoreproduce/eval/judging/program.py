@@ -1,0 +1,158 @@
+"""A program that is to be judged: its files as text, wherever they came from.
+
+A program is what a person would hand in: one file, a folder, an archive, a git URL, or the workspace of a
+trial. Nothing of it is run here; links are not followed, and what is not a program's text (data, pictures,
+weights) is named and left.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tarfile
+import tempfile
+import zipfile
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from autoreproduce.errors import AutoReproduceError, UsageError
+
+TEXT = {".py", ".ipynb", ".yaml", ".yml", ".json", ".toml", ".cfg", ".ini", ".sh"}
+LARGEST = 1_000_000  # bytes of one file; what is larger is data
+MOST = 2_000  # files
+SKIPPED = {".git", "__pycache__", ".venv", "venv", "node_modules", ".ipynb_checkpoints", "site-packages"}
+WRITTEN = {"metrics.json", "package-lock.json"}  # by programs, not by people
+
+
+@dataclass(frozen=True)
+class Program:
+    """`files`: path -> text. `unread`: what was there and is no text of a program, with the reason."""
+
+    files: dict[str, str]
+    unread: dict[str, str] = field(default_factory=dict)
+    origin: str = ""
+
+    @property
+    def empty(self) -> bool:
+        """True where there is no code at all."""
+        return not any(text.strip() for text in self.files.values())
+
+
+def read_program(source: str, scratch: Path | None = None) -> Program:
+    """The program at `source`: a file, a folder, a .zip or .tar archive, or a git URL.
+
+    Raises UsageError where there is nothing, or it cannot be unpacked or cloned.
+    """
+    if _is_url(source):
+        with tempfile.TemporaryDirectory(dir=scratch) as folder:
+            return Program(**{**vars(_folder(_clone(source, Path(folder)))), "origin": source})
+    path = Path(source)
+    if not path.exists():
+        raise UsageError(f"{source} does not exist: name a file, a folder, an archive or a git URL")
+    if path.is_dir():
+        return Program(**{**vars(_folder(path)), "origin": source})
+    if zipfile.is_zipfile(path) or tarfile.is_tarfile(path):
+        with tempfile.TemporaryDirectory(dir=scratch) as folder:
+            return Program(**{**vars(_folder(_unpack(path, Path(folder)))), "origin": source})
+    return _one_file(path)
+
+
+def _one_file(path: Path) -> Program:
+    text, why = _text(path)
+    if text is None:
+        raise UsageError(f"{path} cannot be judged ({why}): name a program's file, folder or archive")
+    return Program({_python_name(path.name): text}, origin=str(path))
+
+
+def _folder(root: Path) -> Program:
+    files: dict[str, str] = {}
+    unread: dict[str, str] = {}
+    for path in sorted(root.rglob("*"))[: 50 * MOST]:
+        name = path.relative_to(root)
+        if SKIPPED & set(name.parts) or not (path.is_file() or path.is_symlink()) or name.name in WRITTEN:
+            continue
+        text, why = _text(path)
+        if text is None:
+            unread[name.as_posix()] = why
+        elif len(files) < MOST:
+            files[_python_name(name.as_posix())] = text
+        else:
+            unread[name.as_posix()] = f"beyond {MOST} files"
+    return Program(files, unread)
+
+
+def _text(path: Path) -> tuple[str | None, str]:
+    """The text of one file, or None and why it is left."""
+    if path.is_symlink():
+        return None, "a link"
+    if path.suffix.lower() not in TEXT:
+        return None, "no code"
+    if path.stat().st_size > LARGEST:
+        return None, f"larger than {LARGEST:,} bytes"
+    text = path.read_text(encoding="utf-8", errors="replace")
+    if path.suffix.lower() != ".ipynb":
+        return text, ""
+    return _cells(text)
+
+
+def _cells(text: str) -> tuple[str | None, str]:
+    """The code cells of a notebook, one after another; lines for the shell become comments."""
+    try:
+        cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
+        lines = [line for cell in cells for line in [*"".join(cell["source"]).split("\n"), ""]]
+    except (ValueError, KeyError, TypeError):
+        return None, "no notebook that can be read"
+    return "\n".join(f"# {line}" if line.lstrip().startswith(("%", "!")) else line for line in lines), ""
+
+
+def _python_name(name: str) -> str:
+    return f"{name.removesuffix('.ipynb')}.py" if name.endswith(".ipynb") else name
+
+
+def _is_url(source: str) -> bool:
+    return source.startswith(("https://", "http://", "ssh://", "git://", "file://", "git@"))
+
+
+def _clone(url: str, folder: Path) -> Path:
+    target = folder / "clone"
+    command = ["git", "-c", "core.hooksPath=/dev/null", "clone", "-q", "--depth", "1", "--", url, str(target)]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=300, check=False,
+            env={"GIT_TERMINAL_PROMPT": "0", "PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(folder)},
+        )  # fmt: skip
+    except (subprocess.TimeoutExpired, FileNotFoundError) as error:
+        raise UsageError(f"{url} cannot be cloned ({error}): clone it yourself and name the folder") from None
+    if done.returncode:
+        why = " ".join(done.stderr.split())[-300:]
+        raise UsageError(f"{url} cannot be cloned ({why}): clone it yourself and name the folder")
+    return target
+
+
+def _unpack(path: Path, folder: Path) -> Path:
+    """Unpack an archive; what would leave the folder is refused by the library's data filter."""
+    try:
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive:
+                _bounded(sum(item.file_size for item in archive.infolist()), path)
+                archive.extractall(folder)
+        else:
+            with tarfile.open(path) as tar:
+                _bounded(sum(item.size for item in tar.getmembers()), path)
+                tar.extractall(folder, filter="data")
+    except AutoReproduceError:
+        raise
+    except (tarfile.TarError, zipfile.BadZipFile, OSError, RuntimeError) as error:
+        raise UsageError(f"{path} cannot be unpacked ({error}): unpack it yourself and name the folder") from None
+    return folder
+
+
+def _bounded(size: int, path: Path) -> None:
+    if size > 2**30:
+        raise UsageError(f"{path} unpacks to {size / 2**30:.1f} GiB: name the folder of the program alone")
+
+
+def is_safe(name: str) -> bool:
+    """True for a relative path that stays inside."""
+    parts = PurePosixPath(name).parts
+    return bool(parts) and not name.startswith("/") and ".." not in parts

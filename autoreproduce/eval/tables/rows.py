@@ -1,0 +1,101 @@
+"""One row a trial, read from its folder: what it was, how it ended, what it cost, how it was scored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from autoreproduce.errors import TrialError, UsageError
+from autoreproduce.eval.scorers import Setup
+from autoreproduce.eval.scorers.execution import ExecutionScorer
+from autoreproduce.eval.scorers.gap import GapScorer
+from autoreproduce.eval.scoring import kept_scores
+from autoreproduce.task import Task
+from autoreproduce.trial import Outcome, Trial
+
+LEVELS = ("paper", "code", "mixed", "structure", "lineage")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A trial in numbers. None is «not known» or «not scored», never 0."""
+
+    trial: str
+    task: str
+    profile: str
+    variant: str
+    solver: str
+    model: str
+    executed: float | None
+    gap: float | None
+    signed_gap: float | None
+    metric: float | None
+    reference: float | None
+    dollars: float | None
+    tokens: int
+    seconds: float
+    scores: dict[str, float] = field(default_factory=dict)
+    judges: dict[str, str] = field(default_factory=dict)
+    edits: dict[str, dict[str, int]] = field(default_factory=dict)
+    lineage: dict[str, float] = field(default_factory=dict)
+
+
+def read_rows(folder: Path) -> list[Row]:
+    """Every finished trial below `folder`, by path. Raises UsageError where there is none.
+
+    A trial that was stopped, or has not ended, is none; a damaged one is left out by its own error.
+    """
+    rows = list(_rows(folder))
+    if not rows:
+        raise UsageError(f"{folder} holds no finished trial: name a suite's folder, or a folder of trials")
+    return rows
+
+
+def _rows(folder: Path) -> Iterator[Row]:
+    for path in sorted(folder.glob("**/trial.json")):
+        if "judge" in path.relative_to(folder).parts:
+            continue
+        try:
+            trial = Trial.read(path.parent)
+            outcome = trial.outcome
+        except (TrialError, ValueError):
+            continue
+        if outcome is not None and outcome.status != "stopped":
+            yield _row(folder, trial, outcome)
+
+
+def _row(folder: Path, trial: Trial, outcome: Outcome) -> Row:
+    task = Task.model_validate(trial.record.task_json)
+    executed = ExecutionScorer(Setup()).score(trial, task)
+    gap = GapScorer(Setup()).score(trial, task)
+    scores, judges, lineage = _scores(trial.folder)
+    return Row(
+        trial=trial.folder.relative_to(folder).as_posix(), task=trial.record.task, profile=trial.record.profile,
+        variant=_variant(trial), solver=trial.record.solver, model=trial.record.model, executed=executed.value,
+        gap=gap.value, signed_gap=gap.details.get("signed"), metric=outcome.metric,
+        reference=task.reference.value if task.reference else None, dollars=outcome.cost,
+        tokens=outcome.usage.get("input", 0) + outcome.usage.get("output", 0), seconds=outcome.seconds,
+        scores=scores, judges=judges, edits=outcome.edits, lineage=lineage,
+    )  # fmt: skip
+
+
+def _variant(trial: Trial) -> str:
+    """A suite keeps trials as trials/TASK/VARIANT/NUMBER; anywhere else the solver names the variant."""
+    parts = trial.folder.resolve().parts
+    return parts[-2] if len(parts) > 3 and parts[-4] == "trials" else trial.record.solver
+
+
+def _scores(folder: Path) -> tuple[dict[str, float], dict[str, str], dict[str, float]]:
+    """The latest score of each level, who judged it, and the lineage's recall and hits."""
+    scores: dict[str, float] = {}
+    judges: dict[str, str] = {}
+    lineage: dict[str, Any] = {}
+    for entry in kept_scores(folder):
+        if entry.get("scorer") in LEVELS and isinstance(entry.get("value"), int | float):
+            scores[entry["scorer"]] = float(entry["value"])
+            judges[entry["scorer"]] = ", ".join(entry.get("judges", []))
+        if entry.get("scorer") == "lineage":
+            lineage = {key: value for key, value in entry.get("details", {}).items() if "@" in key}
+    return scores, judges, lineage

@@ -1,0 +1,32 @@
+"""From finished runs of a reference to the result that its task.yaml states: numbers, machine, versions, command."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from autoreproduce.benchmarks.measured import measured
+from autoreproduce.trial import Trial
+
+if TYPE_CHECKING:
+    from autoreproduce.task import Result, Task
+
+PACKAGES = ("python", "torch", "numpy", "scipy")
+
+
+def measured_of(task: Task, folders: Sequence[Path]) -> Result:
+    """The result over the trials in `folders`: seconds of the quickest run, memory of the greatest."""
+    trials = [Trial.read(folder) for folder in folders]
+    ended = [(trial, outcome) for trial in trials if (outcome := trial.outcome) and outcome.metric is not None]
+    first = trials[0].record
+    hardware = first.hardware
+    seeds = [trial.record.seed for trial, _ in ended]
+    return measured(
+        [outcome.metric for _, outcome in ended if outcome.metric is not None], seeds,
+        seconds=min(float(outcome.details.get("seconds", outcome.seconds)) for _, outcome in ended),
+        memory_mb=max(float(outcome.details.get("memory_mb", 0)) for _, outcome in ended) or None,
+        date=first.created[:10], machine=", ".join(f"{key} {value}" for key, value in hardware.items() if value),
+        versions=", ".join(f"{name} {first.versions[name]}" for name in PACKAGES if name in first.versions),
+        command=f"autoreproduce reference {task.id} --profile {task.profile} --seed {min(seeds)} --seeds {len(seeds)}",
+    )  # fmt: skip

@@ -1,0 +1,160 @@
+"""Scoring from start to end: what is to be scored, by which judges, and what is left behind.
+
+A trial that is there is scored as it is, and nothing of it is run; anything else that holds a program becomes
+a trial's folder first, and is run only where a command is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from autoreproduce import Observer, Score
+from autoreproduce.benchmarks.reproducebench import prepare
+from autoreproduce.budget import Budget
+from autoreproduce.config import Settings
+from autoreproduce.errors import TrialError, UsageError
+from autoreproduce.eval.judging.judge import Judge
+from autoreproduce.eval.judging.key_points import key_points
+from autoreproduce.eval.judging.material import Material, material_of
+from autoreproduce.eval.judging.program import read_program
+from autoreproduce.eval.score_page import write_page
+from autoreproduce.eval.scorers import LEVELS, Setup, open_scorers
+from autoreproduce.eval.scoring import score_trial
+from autoreproduce.eval.structure.keep import measure_both
+from autoreproduce.eval.submission import lay_out, run_submission, submission_folder
+from autoreproduce.models import open_model
+from autoreproduce.runner.accounts import close_accounts
+from autoreproduce.task import Task
+from autoreproduce.trial import Trial
+
+if TYPE_CHECKING:
+    from autoreproduce.tape_model import TapeModel
+
+
+@dataclass
+class ScoreRequest:
+    """What is to be scored, and how. `task` None: the trial's own."""
+
+    path: str
+    settings: Settings
+    task: Task | None = None
+    levels: Sequence[str] = ()
+    judges: Sequence[str] = ()
+    repeats: int = 1
+    run: str | None = None
+    paper: Path | None = None
+    reference: str | None = None
+    data: Path | None = None
+    out: Path | None = None
+    note: Callable[[str], None] = print
+    observers: Sequence[Observer] = field(default_factory=list)
+
+
+@dataclass
+class Scored:
+    """One trial's scores. `wanted`: the levels whose missing score is a failure of the command."""
+
+    folder: Path
+    task: Task
+    scores: list[Score]
+    page: Path
+    wanted: list[str]
+
+    @property
+    def missing(self) -> list[Score]:
+        """The scores that were asked for and could not be had."""
+        return [score for score in self.scores if score.value is None and score.scorer in self.wanted]
+
+
+def score_all(request: ScoreRequest) -> list[Scored]:
+    """Score a program, a trial, or every trial below a folder. Raises UsageError where there is nothing to score."""
+    judges = open_judges(request.judges, request.settings)
+    return [_score(request, folder, task, judges) for folder, task in _trials(request)]
+
+
+def open_judges(names: Sequence[str], settings: Settings) -> list[Judge]:
+    """The judges by their models' names; they share one budget. Raises UsageError as `open_model`."""
+    budget = Budget.parse(settings.budget)
+    return [_judge(name, settings, budget) for name in dict.fromkeys(names)]
+
+
+def _judge(name: str, settings: Settings, budget: Budget) -> Judge:
+    model: Any = open_model(settings, name)
+    tape: TapeModel | None = model if hasattr(model, "skip") else None
+    return Judge(f"tape of {tape.head.model}" if tape else name, model, settings, budget)
+
+
+def _trials(request: ScoreRequest) -> list[tuple[Path, Task]]:
+    """The trial folders to score: the one that is named, those below it, or a new one around a program."""
+    path = Path(request.path)
+    folders = [path] if (path / "trial.json").is_file() else sorted(p.parent for p in path.glob("**/trial.json"))
+    folders = [folder for folder in folders if "judge" not in folder.relative_to(path).parts]
+    if not folders:
+        return [_submitted(request)]
+    if request.run:
+        raise UsageError(f"{path} holds a finished trial, which is scored as it is: leave --run out")
+    return [(folder, request.task or _task_of(folder)) for folder in folders]
+
+
+def _task_of(folder: Path) -> Task:
+    from autoreproduce.benchmarks.reproducebench import load_task
+
+    record = Trial.read(folder).record
+    if not record.task_json:
+        raise TrialError(f"{folder} does not say which task it is of: add --task NAME")
+    task = Task.model_validate(record.task_json)
+    return load_task(task.id, task.profile) if task.folder is not None else task
+
+
+def _submitted(request: ScoreRequest) -> tuple[Path, Task]:
+    """A trial's folder around the program, run where a command is given."""
+    if request.task is None:
+        raise UsageError(f"{request.path} is a program, not a trial: add --task NAME, or --paper and --metric")
+    program = read_program(request.path)
+    if program.origin and not program.files:
+        request.note(f"{request.path} holds no code: it scores 0")
+    task = _with_data(request, request.task) if request.run else request.task
+    folder = request.out or submission_folder(program, task, request.settings.runs_dir, request.run)
+    trial = lay_out(folder, program, task, request.observers)
+    try:
+        if request.run and not any(step.kind == "execute" for step in trial.steps):
+            outcome = run_submission(trial, task, request.settings, request.run, request.note)
+            close_accounts(outcome, trial, task, 0.0)
+            trial.write("outcome.json", outcome.model_dump_json(indent=1))
+    finally:
+        trial.close()
+    return folder, task
+
+
+def _with_data(request: ScoreRequest, task: Task) -> Task:
+    if request.data is not None:
+        return task.model_copy(update={"data_dir": request.data.resolve()})
+    if task.folder is None:
+        return task
+    return task.model_copy(
+        update={"data_dir": prepare(task.id, task.profile, request.settings.cache_dir, request.note)}
+    )
+
+
+def _score(request: ScoreRequest, folder: Path, task: Task, judges: list[Judge]) -> Scored:
+    material = _material(request, folder, task, judges)
+    levels = list(request.levels) or [name for name, (_, model) in LEVELS.items() if judges or not model]
+    if "structure" in levels and material.reference is not None:
+        measure_both(folder, _with_data(request, task), material.reference, request.settings, request.note)
+    setup = Setup(judges, request.repeats, material, note=request.note)
+    scores = score_trial(folder, task, open_scorers(levels, setup))
+    wanted = list(request.levels) or [name for name in levels if LEVELS[name][1]]
+    return Scored(folder, task, scores, write_page(folder, task, material), wanted)
+
+
+def _material(request: ScoreRequest, folder: Path, task: Task, judges: list[Judge]) -> Material:
+    """The task's own points and reference; for a paper outside the benchmark the first judge writes the points."""
+    if request.paper is None or task.folder is not None or not judges:
+        return material_of(task, request.reference)
+    points = key_points(judges[0], request.paper, task, request.settings)
+    if points is None:
+        request.note("the judge wrote no key points that can be used: levels that need them are not scored")
+    return material_of(task, request.reference, points)

@@ -1,0 +1,95 @@
+"""Who attempts the trials of a suite: a contract, and one implementation on one machine.
+
+A trial waits on models and programs, not on Python, so threads are enough. A cluster would be a second class here: a
+planned trial is a few plain values and names its folder, so it can be sent anywhere that sees the suite's folder.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+from autoreproduce.runner.suite.kept import Ended
+from autoreproduce.runner.suite.plan import Planned
+
+TICK = 0.2
+
+
+class Executor(Protocol):
+    """Attempts trials, several at once."""
+
+    def run(
+        self,
+        trials: Iterator[Planned],
+        attempt: Callable[[Planned], Ended],
+        ended: Callable[[Planned, Ended], None],
+        tick: Callable[[], None],
+        stop: threading.Event,
+    ) -> bool:
+        """Call `attempt` with each of `trials`, and `ended` with what it returns, one at a time.
+
+        The next of `trials` is taken only when a place is free, so that what waits costs nothing, and so that
+        whoever makes them may end early. `tick` is called a few times a second in the caller's thread. Ctrl-C sets
+        `stop`, which makes an attempt come to an end soon. True where all attempts that began have ended; False
+        where some were given up, whose folders a later run goes on with.
+        """
+        ...
+
+
+class Threads:
+    """Threads of this process. `grace`: seconds that attempts have to end after Ctrl-C."""
+
+    def __init__(self, workers: int, grace: float = 20.0) -> None:
+        self.workers = workers
+        self.grace = grace
+
+    def run(
+        self,
+        trials: Iterator[Planned],
+        attempt: Callable[[Planned], Ended],
+        ended: Callable[[Planned, Ended], None],
+        tick: Callable[[], None],
+        stop: threading.Event,
+    ) -> bool:
+        """See Executor."""
+        taking, telling = threading.Lock(), threading.Lock()
+
+        def work() -> None:
+            while not stop.is_set():
+                with taking:
+                    planned = next(trials, None)
+                if planned is None:
+                    return
+                came = attempt(planned)
+                with telling:
+                    ended(planned, came)
+
+        # Daemons, so that the process can end although an attempt does not.
+        threads = [threading.Thread(target=work, name=f"trial-{n}", daemon=True) for n in range(self.workers)]
+        for thread in threads:
+            thread.start()
+        try:
+            while any(thread.is_alive() for thread in threads):
+                _join(threads, TICK)
+                tick()
+        except KeyboardInterrupt:
+            stop.set()
+            return self._ended_in_time(threads, tick)
+        return True
+
+    def _ended_in_time(self, threads: list[threading.Thread], tick: Callable[[], None]) -> bool:
+        end = time.monotonic() + self.grace
+        try:
+            while any(thread.is_alive() for thread in threads) and time.monotonic() < end:
+                _join(threads, TICK)
+                tick()
+        except KeyboardInterrupt:  # asked twice
+            return False
+        return not any(thread.is_alive() for thread in threads)
+
+
+def _join(threads: list[threading.Thread], seconds: float) -> None:
+    """Wait for the first that lives, a while: the last one's end is seen at once."""
+    next((thread for thread in threads if thread.is_alive()), threads[0]).join(seconds)

@@ -1,0 +1,97 @@
+"""YAML whose errors name file, line and field.
+
+PyYAML's own loader forgets where a value stood. So the file is composed to nodes first, which know their lines,
+and a field that the schema refuses is looked up among them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from autoreproduce.errors import UsageError
+
+Content = TypeVar("Content", bound=BaseModel)
+Place = tuple[int | str, ...]
+
+
+class Source:
+    """One YAML file: its content, and the line of each field in it. Raises UsageError where it is no YAML."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            text = path.read_text(encoding="utf-8")
+            self._node = yaml.compose(text, yaml.SafeLoader)
+            self.content: Any = yaml.safe_load(text)
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"{path} cannot be read ({error}): name a suite's YAML file") from None
+        except yaml.YAMLError as error:
+            mark = getattr(error, "problem_mark", None)
+            where = f", line {mark.line + 1}" if mark else ""
+            what = getattr(error, "problem", None) or str(error)
+            raise UsageError(f"{path}{where} is not YAML ({what}): mend the file") from None
+        self._refuse_twice(self._node, ())
+
+    def read(self, schema: type[Content]) -> Content:
+        """The content under a schema. Raises UsageError that names line and field of all that does not fit."""
+        if not isinstance(self.content, dict):
+            raise UsageError(self.at((), "is no mapping of fields: begin with name and tasks"))
+        try:
+            return schema.model_validate(self.content)
+        except ValidationError as error:
+            raise UsageError("; ".join(self.at(item["loc"], _said(item)) for item in error.errors())) from None
+
+    def at(self, place: Place, what: str) -> str:
+        """«file, line 7: variants.a.k: what»."""
+        field = ".".join(map(str, place)) or "the whole file"
+        return f"{self.path}, line {self.line(place)}: {field}: {what}"
+
+    def line(self, place: Place) -> int:
+        """The line of a field, or of the innermost part of it that is there. From 1 on."""
+        node, line = self._node, 1
+        for part in place:
+            found = _child(node, part)
+            if found is None:
+                break
+            node, line = found
+        return line
+
+    def _refuse_twice(self, node: Any, place: Place) -> None:
+        """A key that stands twice is an error: YAML would silently take the last."""
+        if isinstance(node, yaml.SequenceNode):
+            for number, item in enumerate(node.value):
+                self._refuse_twice(item, (*place, number))
+        if isinstance(node, yaml.MappingNode):
+            seen: dict[str, int] = {}
+            for key, value in node.value:
+                line = key.start_mark.line + 1
+                if key.value in seen:
+                    field = ".".join(map(str, (*place, key.value)))
+                    raise UsageError(
+                        f"{self.path}, line {line}: {field}: stands in line {seen[key.value]} too: keep one"
+                    )
+                seen[key.value] = line
+                self._refuse_twice(value, (*place, key.value))
+
+
+def _child(node: Any, part: int | str) -> tuple[Any, int] | None:
+    """The node of a field and the line where it begins; a mapping's field begins with its key."""
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if key.value == str(part):
+                return value, key.start_mark.line + 1
+    if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+        return node.value[part], node.value[part].start_mark.line + 1
+    return None
+
+
+def _said(item: Any) -> str:
+    if item["type"] == "extra_forbidden":
+        return "there is no such field"
+    if item["type"] in ("missing", "value_error"):
+        return str(item["msg"]).removeprefix("Value error, ")
+    return f"{item['msg']} (it is {item['input']!r})"

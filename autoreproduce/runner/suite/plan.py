@@ -1,0 +1,155 @@
+"""From a suite's file to its trials: which there are, where each lies, and what each must agree with.
+
+A planned trial is a few words, however large its task: 200 that wait hold no papers and no settings in memory. Each
+is known by the digest of all that bears on it: task, solver, settings with the models, prompts, and its number (which
+is its seed). Trial n has the same seed under every variant, so that variants are compared in pairs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from autoreproduce.config import Settings, digest
+from autoreproduce.errors import UsageError
+from autoreproduce.options import make_settings
+from autoreproduce.runner.attempt import task_digest
+from autoreproduce.runner.suite.schema import SuiteFile, refused
+from autoreproduce.runner.suite.sources import Tasks
+
+MARK = "planned.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One trial of a suite, not yet attempted or attempted already."""
+
+    task: str
+    variant: str
+    number: int
+    digest: str
+
+    def folder(self, suite: Path) -> Path:
+        """Its folder below the suite's."""
+        return suite / "trials" / self.task / self.variant / str(self.number)
+
+    @property
+    def words(self) -> str:
+        """«lsm · no-lineage · 2»."""
+        return f"{self.task} · {self.variant} · {self.number}"
+
+
+class Plan:
+    """All trials of a suite, and how to make the request of each."""
+
+    def __init__(self, suite: SuiteFile, changed: dict[str, Any] | None = None) -> None:
+        self.suite = suite
+        self.changed = changed or {}
+        self.tasks = Tasks(suite)
+        self.trials: list[Planned] = []
+        self._settings: dict[str, Settings] = {}
+        self._kept: dict[str, dict[str, Any]] = {}
+        self._task_digests: dict[tuple[str, str], tuple[str, dict[str, str]]] = {}
+        self._prompts = _prompts_digest()
+
+    def choose(self, tasks: Sequence[str] = (), variants: Sequence[str] = (), trials: int | None = None) -> None:
+        """Fill `trials`: the tasks and variants named (all where none is), in an order that ends a number first.
+
+        Raises UsageError for names that the suite does not have, and where --set takes away what makes a variant.
+        """
+        names = _some("--tasks", tasks, self.tasks.names())
+        chosen = _some("--variants", variants, list(self.suite.variants))
+        for name in chosen:
+            self._check_changed(name)
+        for number in range(1, (trials or self.suite.trials) + 1):
+            for task in names:
+                for variant in chosen:
+                    self.trials.append(Planned(task, variant, number, digest(self.parts(task, variant, number))))
+
+    def settings(self, variant: str, number: int = 1) -> Settings:
+        """The settings of a trial: the suite's, what --set changes, the variant's own; then the seed."""
+        if variant not in self._settings:
+            own = self.suite.variants[variant].settings
+            self._settings[variant] = make_settings({**self.suite.settings, **self.changed, **own})
+            self._kept[variant] = self._settings[variant].kept()
+        return self._settings[variant].model_copy(update={"seed": self.suite.first_seed + number - 1})
+
+    def solver(self, variant: str) -> str:
+        """The name of the solver under a variant."""
+        return self.suite.variants[variant].solver or self.suite.solver
+
+    def parts(self, task: str, variant: str, number: int) -> dict[str, Any]:
+        """All that bears on a trial: what a folder that is gone on with must agree in."""
+        seed = self.settings(variant, number).seed
+        kept = {**self._kept[variant], "seed": seed}
+        content, inputs = self._content(task, kept["profile"])
+        return {
+            "solver": self.solver(variant),
+            "task content": content,
+            "prompts": self._prompts,
+            **{f"task's {name}": value for name, value in inputs.items()},
+            **{f"settings {name}": value for name, value in kept.items()},
+        }
+
+    def mark(self, planned: Planned) -> str:
+        """planned.json: what a trial's folder says of its place in the suite."""
+        head = {"suite": self.suite.name, "task": planned.task, "variant": planned.variant, "number": planned.number}
+        parts = self.parts(planned.task, planned.variant, planned.number)
+        return json.dumps({**head, "digest": planned.digest, "parts": parts}, indent=1)
+
+    def _content(self, task: str, profile: str) -> tuple[str, dict[str, str]]:
+        if (task, profile) not in self._task_digests:
+            found = self.tasks.find(task, profile)
+            self._task_digests[task, profile] = (task_digest(found.task), found.content())
+        return self._task_digests[task, profile]
+
+    def _check_changed(self, variant: str) -> None:
+        both = sorted(self.changed.keys() & self.suite.variants[variant].settings.keys())
+        if both:
+            raise UsageError(
+                f"--set {both[0]} would not reach the variant {variant}, which sets {both[0]} itself: choose others by "
+                "--variants, or change the suite's file"
+            )
+
+
+def parse_changes(given: Iterable[str]) -> dict[str, Any]:
+    """`key=value` of --set, each value read as YAML. Raises UsageError."""
+    changes = {}
+    for each in given:
+        key, equals, value = each.partition("=")
+        key = key.strip().replace("-", "_")
+        if not equals:
+            raise UsageError(f"--set {each}: write key=value, e.g. --set k=5")
+        if (reason := refused(key)) is not None:
+            raise UsageError(f"--set {key}: {reason}")
+        try:
+            changes[key] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            changes[key] = value
+    return changes
+
+
+def _some(flag: str, wanted: Sequence[str], there: list[str]) -> list[str]:
+    """Those of `there` that are wanted, in the order of `there`; each may be a list with commas."""
+    if not wanted:
+        return there
+    names = set(_split(wanted, there))
+    if unknown := names - set(there):
+        raise UsageError(f"{flag}: the suite has no {', '.join(sorted(unknown))}: it has {', '.join(there)}")
+    return [name for name in there if name in names]
+
+
+def _split(wanted: Sequence[str], there: list[str]) -> Iterator[str]:
+    for each in wanted:
+        yield from [each] if each in there else [name.strip() for name in each.split(",") if name.strip()]
+
+
+def _prompts_digest() -> str:
+    from autoreproduce.prompting import Prompts
+
+    return Prompts().digest()

@@ -1,0 +1,181 @@
+"""The rows of a suite: one a trial, as CSV and as Parquet, with what is needed to group them and to audit them.
+
+They are read from the trials' folders alone, so they can be made again at any time and hold for a suite that was
+killed. A trial that was planned and has no result is a row too: a table that leaves it out would count too few.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from autoreproduce.errors import TrialError, UsageError
+from autoreproduce.journal import write_whole
+from autoreproduce.runner.suite.kept import ENDED, finished, read_json, spent_so_far
+from autoreproduce.runner.suite.plan import MARK
+from autoreproduce.trial import now
+
+if TYPE_CHECKING:
+    from autoreproduce.runner.suite.plan import Plan
+
+SUITE, CSV, PARQUET = "suite.json", "results.csv", "results.parquet"
+PHASES = ("paper", "literature_review", "paper_lineage", "data_acquisition", "method_replication",
+          "experiment_execution", "refactoring", "full_run")  # fmt: skip
+# Name and SQL type of each column. JSON stands in columns whose content differs from solver to solver.
+COLUMNS = {
+    "suite": "VARCHAR", "benchmark": "VARCHAR", "task": "VARCHAR", "profile": "VARCHAR", "variant": "VARCHAR",
+    "trial": "INTEGER", "solver": "VARCHAR", "status": "VARCHAR", "scored": "BOOLEAN", "reason": "VARCHAR",
+    "ended_in": "VARCHAR", "tries": "INTEGER",
+    "metric_name": "VARCHAR", "direction": "VARCHAR", "metric": "DOUBLE", "claimed": "DOUBLE", "recomputed": "BOOLEAN",
+    "reference": "DOUBLE", "reference_low": "DOUBLE", "reference_high": "DOUBLE", "gap": "DOUBLE",
+    "within_band": "BOOLEAN", "stand_in": "VARCHAR",
+    "cost": "DOUBLE", "calls": "INTEGER", "executions": "INTEGER", "tokens_in": "BIGINT", "tokens_cached": "BIGINT",
+    "tokens_out": "BIGINT", "tokens_reasoning": "BIGINT", "seconds": "DOUBLE",
+    **{f"seconds_{phase}": "DOUBLE" for phase in PHASES}, "phases": "VARCHAR",
+    "model": "VARCHAR", "models_answered": "VARCHAR", "replayed": "BOOLEAN", "judge": "VARCHAR", "scores": "VARCHAR",
+    "seed": "INTEGER", "settings": "VARCHAR", "settings_digest": "VARCHAR", "task_digest": "VARCHAR",
+    "prompts": "VARCHAR", "digest": "VARCHAR", "sandbox": "VARCHAR",
+    "version": "VARCHAR", "python": "VARCHAR", "versions": "VARCHAR", "processor": "VARCHAR", "cpus": "INTEGER",
+    "memory_gb": "DOUBLE", "gpus": "VARCHAR", "hardware": "VARCHAR", "created": "VARCHAR", "warnings": "INTEGER",
+    "folder": "VARCHAR",
+}  # fmt: skip
+Row = dict[str, Any]
+
+
+def write_plan(folder: Path, plan: Plan, command: str) -> None:
+    """suite.json: which trials there are, those of earlier commands with other names or numbers included."""
+    told = read_json(folder / SUITE) or {}
+    trials: list[list[Any]] = [[trial.task, trial.variant, trial.number] for trial in plan.trials]
+    trials += [each for each in told.get("trials", []) if each not in trials]
+    runs = [*told.get("runs", []), {"at": now(), "command": command}][-20:]
+    suite = {"name": plan.suite.name, "benchmark": plan.suite.benchmark, "description": plan.suite.description,
+             "variants": sorted({each[1] for each in trials}), "runs": runs, "trials": sorted(trials)}  # fmt: skip
+    write_whole(folder / SUITE, json.dumps(suite, indent=1))
+
+
+def read_rows(folder: Path) -> list[Row]:
+    """The rows of a suite's folder, read from its trials. Raises UsageError where it is none."""
+    suite = read_json(folder / SUITE)
+    if suite is None:
+        raise UsageError(f"{folder} is no suite's folder (it has no {SUITE}): name one that `suite` made")
+    return [_row(folder, suite, *trial) for trial in suite["trials"]]
+
+
+def write_results(folder: Path) -> list[Row]:
+    """Write results.csv and results.parquet. Raises TrialError where they cannot be written."""
+    rows = read_rows(folder)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(COLUMNS), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_whole(folder / CSV, text.getvalue())
+    _write_parquet(folder / CSV, folder / PARQUET)
+    return rows
+
+
+def _write_parquet(table: Path, path: Path) -> None:
+    """The CSV again with its types, so that the two cannot differ."""
+    import duckdb
+
+    part = path.with_name(f".{path.name}.part")
+    types = ", ".join(f"'{name}': '{kind}'" for name, kind in COLUMNS.items())
+    how = "header = true, nullstr = '', quote = '\"', escape = '\"', auto_detect = false"
+    read = f"read_csv(?, {how}, columns = {{{types}}})"
+    try:
+        with duckdb.connect(":memory:", config={"threads": 1}) as database:
+            database.execute(f"COPY (FROM {read}) TO '{_quoted(part)}' (FORMAT parquet)", [str(table)])
+        part.replace(path)
+    except (OSError, duckdb.Error) as error:
+        part.unlink(missing_ok=True)
+        raise TrialError(f"cannot write {path} ({error}): make room, then run the same command") from error
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace("'", "''")
+
+
+def _row(folder: Path, suite: dict[str, Any], task: str, variant: str, number: int) -> Row:
+    """One trial's row; what its folder does not tell is None."""
+    place = folder / "trials" / task / variant / str(number)
+    mark, trial, outcome, ended = (
+        read_json(place / name) or {} for name in (MARK, "trial.json", "outcome.json", ENDED)
+    )
+    row: Row = dict.fromkeys(COLUMNS)
+    row |= {"suite": suite["name"], "benchmark": suite["benchmark"], "task": task, "variant": variant, "trial": number}
+    row |= {"folder": str(place.relative_to(folder)), "digest": mark.get("digest"),
+            "prompts": (mark.get("parts") or {}).get("prompts")}  # fmt: skip
+    row |= _how_it_ended(place, outcome, ended)
+    if trial:
+        row |= _what_it_was(trial) | _with_what(trial, place)
+    return row | _what_came(outcome, trial.get("task_json") or {}) | _scores(place) if outcome else row
+
+
+def _how_it_ended(place: Path, outcome: dict[str, Any], ended: dict[str, Any]) -> Row:
+    done = finished(place)
+    status = done.status if done else ended.get("status", "not run")
+    told = outcome if done else ended
+    row = {"status": status, "scored": status in ("succeeded", "failed"), "reason": told.get("reason"),
+           "ended_in": outcome.get("phase"), "tries": ended.get("tries")}  # fmt: skip
+    if done is None and (place / "steps.jsonl").exists():  # what it spent counts although it has no result
+        row["cost"] = spent_so_far(place)[1]
+    return row
+
+
+def _what_it_was(trial: dict[str, Any]) -> Row:
+    from autoreproduce.config import digest
+
+    task = trial.get("task_json") or {}
+    metric, settings = task.get("metric") or {}, dict(trial["settings"])
+    settings.pop("seed", None)
+    reference = task.get("measured") or task.get("published") or {}
+    return {
+        "profile": trial["profile"], "solver": trial["solver"], "model": trial["model"], "seed": trial.get("seed"),
+        "settings": _json(settings), "settings_digest": digest(settings), "task_digest": trial["task_digest"],
+        "metric_name": metric.get("name"), "direction": metric.get("direction"),
+        "stand_in": task.get("stand_in") or None,
+        "reference": reference.get("value"), "reference_low": reference.get("low"),
+        "reference_high": reference.get("high"), "replayed": trial.get("replayed") is not None,
+    }  # fmt: skip
+
+
+def _with_what(trial: dict[str, Any], place: Path) -> Row:
+    versions, hardware = trial.get("versions") or {}, trial.get("hardware") or {}
+    return {
+        "version": versions.get("autoreproduce"), "python": versions.get("python"), "versions": _json(versions),
+        "processor": hardware.get("processor"), "cpus": hardware.get("cpus"), "memory_gb": hardware.get("memory_gb"),
+        "gpus": "; ".join(hardware.get("gpus") or []) or None, "hardware": _json(hardware),
+        "created": trial.get("created"), "sandbox": (read_json(place / "sandbox.json") or {}).get("name"),
+    }  # fmt: skip
+
+
+def _what_came(outcome: dict[str, Any], task: dict[str, Any]) -> Row:
+    usage, phases = outcome.get("usage") or {}, outcome.get("phases") or {}
+    return {
+        **{key: outcome.get(key) for key in ("metric", "claimed", "recomputed", "gap", "within_band", "seconds")},
+        "cost": outcome.get("cost"), "tokens_in": usage.get("input", 0), "tokens_cached": usage.get("cached", 0),
+        "tokens_out": usage.get("output", 0), "tokens_reasoning": usage.get("reasoning", 0),
+        "calls": sum(phase.get("calls", 0) for phase in phases.values()),
+        "executions": sum(phase.get("executions", 0) for phase in phases.values()),
+        **{f"seconds_{name}": phases[name].get("seconds") for name in PHASES if name in phases},
+        "phases": _json(phases), "models_answered": "; ".join(outcome.get("details", {}).get("models") or []) or None,
+        "warnings": len(outcome.get("warnings") or []),
+    }  # fmt: skip
+
+
+def _scores(place: Path) -> Row:
+    """What scorers left: their entries, and which judge answered."""
+    try:
+        scores = json.loads((place / "scores.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    entries = scores if isinstance(scores, list) else list(scores.values()) if isinstance(scores, dict) else []
+    details = [each.get("details") for each in entries if isinstance(each, dict)]
+    judges = {str(each["judge"]) for each in details if isinstance(each, dict) and each.get("judge")}
+    return {"scores": _json(scores), "judge": "; ".join(sorted(judges)) or None}
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)

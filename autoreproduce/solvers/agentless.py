@@ -1,0 +1,78 @@
+"""Agentless: retrieval of paper and code, one generation for each function, no feedback.
+
+Source: AutoExperiment (arXiv 2506.19724), the harness without an agent: what a model writes at the first try.
+A reply that holds no such function goes back once with the reason; nothing is run before the harness judges.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from autoreproduce.agents import Agent
+from autoreproduce.autoexperiment.layout import code_files, lay_out
+from autoreproduce.autoexperiment.retrieval import paper_for
+from autoreproduce.errors import CommandError, ReplyError
+from autoreproduce.solvers.masked import MaskedSolver, code_in, functions_of, put_in
+
+if TYPE_CHECKING:
+    from autoreproduce import Sandbox
+    from autoreproduce.autoexperiment.selection import MaskedTask
+    from autoreproduce.trial import Trial
+
+MENTIONS = 12  # lines of other files that name the function
+ROOM = 60_000  # characters of a file
+
+
+class Agentless(MaskedSolver):
+    """One prompt a function, in the order of the task."""
+
+    def attempt(self, masked: MaskedTask, model: Any, sandbox: Sandbox, trial: Trial) -> None:
+        """Ask for each function and put it in; a reply without it leaves the stub, and the harness says so."""
+        agent = Agent("code", model.code, model.code_name, self.prompts, trial, self.budget, self.settings)
+        with tempfile.TemporaryDirectory(prefix="autoexperiment-") as pristine:
+            lay_out(masked, Path(pristine))  # prompts are made from the task as it was given: the same on a resume
+            questions = {pair: self._question(masked, Path(pristine), *pair) for pair in functions_of(masked)}
+        for (file, address), question in questions.items():
+            read: Callable[[str], str] = partial(_usable, address=address)
+            try:
+                put_in(trial.workspace, file, address, agent.checked("function", read, **question))
+            except (ReplyError, CommandError) as error:
+                trial.note(f"{address}: {error}")
+
+    def _question(self, masked: MaskedTask, workspace: Path, file: str, address: str) -> dict[str, Any]:
+        rows = [row for row in masked.functions if row.file == file and row.name == address.rpartition(".")[2]]
+        about = " ".join([address, *(row.description for row in rows)])
+        how = self.settings.retrieval
+        code = (workspace / file).read_text(encoding="utf-8", errors="replace")[:ROOM]
+        return {
+            "paper": paper_for(masked.paper.text, about, how, [row.passage for row in rows]),
+            "passages": how in ("passages", "oracle"), "experiments": masked.experiments, "commands": masked.solution,
+            "file": file, "function": address, "code": code, "others": "\n".join(_mentions(workspace, file, address)),
+        }  # fmt: skip
+
+
+def _usable(reply: str, address: str) -> str:
+    """The reply's code, if it defines the function. Raises CommandError."""
+    code = code_in(reply)
+    name = address.rpartition(".")[2].partition("#")[0]
+    if f"def {name}(" not in code:
+        raise CommandError(f"the reply has no function {name}: write its whole def, at the left margin")
+    return code
+
+
+def _mentions(workspace: Path, file: str, address: str) -> Iterator[str]:
+    """Lines of other files that name the function, with those around them."""
+    name = address.rpartition(".")[2].partition("#")[0]
+    count = 0
+    for path in code_files(workspace):
+        if path.suffix != ".py" or str(path) == file:
+            continue
+        lines = (workspace / path).read_text(encoding="utf-8", errors="replace").split("\n")
+        for number, line in enumerate(lines):
+            if name in line and count < MENTIONS:
+                count += 1
+                yield f"{path}, line {number + 1}:\n" + "\n".join(lines[max(0, number - 2) : number + 3]) + "\n"

@@ -1,0 +1,105 @@
+"""The tools of an agent in a sandbox. Each answers in text whatever happens: an error is something to learn from."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from autoreproduce import Execution
+from autoreproduce.errors import CommandError, SandboxError
+from autoreproduce.listing import Edit, apply_edit, number
+
+if TYPE_CHECKING:
+    from autoreproduce import Sandbox
+    from autoreproduce.trial import Trial
+
+LONGEST = 12_000  # characters of one answer
+RUN = "bash refsol.sh"
+
+
+@dataclass
+class Bench:
+    """What the tools work on, and the answer once one was submitted."""
+
+    trial: Trial
+    sandbox: Sandbox
+    seconds: float
+    submitted: bool = False
+    answer: str = ""
+
+    def execute(self, command: str) -> str:
+        """Run a command; exit code and output as text."""
+        done = self.sandbox.execute(command, self.seconds, on_output=self.trial.output)
+        return _short(_said(done))
+
+    def view(self, path: str, first: int, last: int) -> str:
+        """Lines of a file, numbered."""
+        lines = number(self._text(path)).split("\n")
+        return _short("\n".join(lines[max(first, 1) - 1 : last if last > 0 else None]) or "(no such lines)")
+
+    def edit(self, path: str, first: int, last: int, text: str) -> str:
+        """Replace lines of a file and show what stands there now."""
+        old = self._text(path)
+        new = apply_edit(old, Edit(first, last, text if not text or text.endswith("\n") else f"{text}\n"))
+        self.sandbox.write(path, new.encode())
+        return self.view(path, first - 3, first + text.count("\n") + 4)
+
+    def _text(self, path: str) -> str:
+        try:
+            return self.sandbox.read(path).decode("utf-8", "replace")
+        except FileNotFoundError:
+            raise CommandError(f"there is no file {path}: `shell` with `ls` shows what there is") from None
+
+
+def tools_of(bench: Bench) -> list[Any]:
+    """The tools as LangChain takes them; their docstrings are what the model reads."""
+    from langchain_core.tools import tool
+
+    @tool
+    def shell(command: str) -> str:
+        """Run a bash command in the repository. There is no network."""
+        return bench.execute(command)
+
+    @tool
+    def view(path: str, first: int = 1, last: int = 200) -> str:
+        """Show lines `first` to `last` of a file, numbered from 1."""
+        return _told(lambda: bench.view(path, first, last))
+
+    @tool
+    def edit(path: str, first: int, last: int, text: str) -> str:
+        """Replace lines `first` to `last` (from 1, both included) of a file by `text`; last = first - 1 inserts."""
+        return _told(lambda: bench.edit(path, first, last, text))
+
+    @tool
+    def run() -> str:
+        """Run the experiment (`bash refsol.sh`) and show what it printed."""
+        return bench.execute(RUN)
+
+    @tool(return_direct=True)
+    def submit(answer: str) -> str:
+        """Hand in: the functions as they stand, and the experiment's numbers as JSON. Ends the attempt."""
+        bench.submitted, bench.answer = True, answer
+        return "submitted"
+
+    return [shell, view, edit, run, submit]
+
+
+def _told(do: Any) -> str:
+    try:
+        return str(do())
+    except (CommandError, SandboxError, UnicodeEncodeError) as error:
+        return f"Error: {error}"
+
+
+def _said(done: Execution) -> str:
+    kept = asdict(done)
+    end = f"stopped: {done.stopped}" if done.stopped else f"exit code {done.exit_code}"
+    parts = [f"({end}, {done.seconds:.1f} s)", kept["stdout"].strip(), kept["stderr"].strip()]
+    return "\n".join(part for part in parts if part)
+
+
+def _short(text: str) -> str:
+    if len(text) <= LONGEST:
+        return text
+    half = LONGEST // 2
+    return f"{text[:half]}\n… {len(text) - LONGEST} characters left out …\n{text[-half:]}"

@@ -1,0 +1,149 @@
+"""Puts the series in place: `series.npz` with `values`, float64 (T, N) in raw units, and `time`, datetime64[h] (T,).
+
+Profile `small`: Exchange-Rate, 7588 days of eight currencies (Lai et al., 2018), 177 kB, fetched and checked.
+
+Profile `full`: Traffic, 17544 hours of 862 sensors, road occupancy between 0 and 1. It is not fetched by itself:
+the command says which file to put where, and checks what it finds: `traffic.txt.gz` of Lai et al. by its git
+object id, `traffic.csv` of the paper's authors by its shape, dates, range and first and last values.
+
+The time stamps are those of the authors' CSV files. The text files of Lai et al. have none; theirs are made
+here: consecutive days from 1990-01-01 (the true series, which ends in 2016, skips days), consecutive hours from
+2016-07-01 02:00. The two sources order the variates differently, which no equivariant model sees.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autoreproduce.benchmarks.fetch import fetch
+
+Note = Callable[[str], None]
+SOURCE = (
+    "https://raw.githubusercontent.com/laiguokun/multivariate-time-series-data/7f402f185cc2435b5e66aed13a3b560ed142e023"
+)
+EXCHANGE = {
+    "url": f"{SOURCE}/exchange_rate/exchange_rate.txt.gz",
+    "size": 177142,
+    "sha256": "6a4fbb561dcdee43f071a83badbeec9223a335552278348656738b556f1c2e9d",
+}
+EXCHANGE_SHAPE, EXCHANGE_START = (7588, 8), np.datetime64("1990-01-01T00", "h")
+TRAFFIC_URL = f"{SOURCE}/traffic/traffic.txt.gz"
+TRAFFIC_OBJECT = "63ddb74bf7602568f36056a0b1a47aa407f0a6fe"  # git's id of the file: SHA-1 over its length and content
+TRAFFIC_SHAPE, TRAFFIC_START = (17544, 862), np.datetime64("2016-07-01T02", "h")
+TRAFFIC_FIRST = (0.0048, 0.0146, 0.0289, 0.0142)  # the first hour's first values in the authors' file
+TRAFFIC_FIRST_END = 0.0121  # and its last one
+TEST_DATA = "AUTOREPRODUCE_TEST_DATA"  # a folder of published files, for where there is no network
+
+
+def prepare(target: Path, profile: str, note: Note) -> None:
+    """Write the series of a profile into `target`; a file that lies there whole is kept."""
+    values, time = exchange(target, note) if profile == "small" else traffic(target, note)
+    part = target / ".series.npz.part"
+    with part.open("wb") as file:
+        np.savez_compressed(file, values=values, time=time)
+    part.replace(target / "series.npz")
+
+
+def exchange(target: Path, note: Note) -> tuple[NDArray[np.float64], NDArray[Any]]:
+    """Exchange-Rate and its days. Raises UsageError where it cannot be fetched or is another file."""
+    path = target / "exchange_rate.txt.gz"
+    local = Path(os.environ.get(TEST_DATA, "")) / "exchange_rate" / path.name
+    if os.environ.get(TEST_DATA) and local.exists() and not path.exists():
+        copy(local, path)
+    fetch(EXCHANGE["url"], path, size=EXCHANGE["size"], sha256=EXCHANGE["sha256"], note=note)
+    values = read_text(path, EXCHANGE_SHAPE)
+    return values, EXCHANGE_START + np.arange(len(values)) * np.timedelta64(24, "h")
+
+
+def traffic(target: Path, note: Note) -> tuple[NDArray[np.float64], NDArray[Any]]:
+    """Traffic and its hours, from the file that the user put into `target`.
+
+    Raises ValueError, with what to do, where there is none or it is not the published one.
+    """
+    text, table = target / "traffic.txt.gz", target / "traffic.csv"
+    if not text.exists() and not table.exists():
+        raise ValueError(
+            f"Traffic is not there; no licence is stated for it (hourly road occupancy, California Department of "
+            f"Transportation, http://pems.dot.ca.gov). Put {TRAFFIC_URL} into {target}, or traffic.csv from the link "
+            f"to the data sets in the README of https://github.com/thuml/iTransformer"
+        )
+    if table.exists():
+        note(f"reading {table}: some seconds")
+        return read_table(table)
+    found = git_object(text)
+    if found != TRAFFIC_OBJECT:
+        raise ValueError(
+            f"{text} has the git object id {found}, not {TRAFFIC_OBJECT}; it is left as it is: move it away and "
+            f"put the file from {TRAFFIC_URL} there"
+        )
+    note(f"reading {text}: some seconds")
+    values = occupancy(text, read_text(text, TRAFFIC_SHAPE))
+    return values, TRAFFIC_START + np.arange(len(values)) * np.timedelta64(1, "h")
+
+
+def copy(source: Path, target: Path) -> None:
+    """Copy a file, the whole or nothing."""
+    part = target.with_name(f".{target.name}.copy")
+    shutil.copyfile(source, part)
+    part.replace(target)
+
+
+def git_object(path: Path) -> str:
+    """The id that git gives to a file's content, in hexadecimal."""
+    digest = hashlib.sha1(f"blob {path.stat().st_size}\0".encode(), usedforsecurity=False)
+    with path.open("rb") as file:
+        while block := file.read(2**20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def read_text(path: Path, shape: tuple[int, int]) -> NDArray[np.float64]:
+    """A packed text file of Lai et al.: a line a time step, comma between variates, neither header nor dates."""
+    with gzip.open(path, "rt", encoding="ascii") as file:
+        values = np.loadtxt(file, delimiter=",", ndmin=2)
+    return checked(path, values, shape)
+
+
+def read_table(path: Path) -> tuple[NDArray[np.float64], NDArray[Any]]:
+    """The authors' traffic.csv: a header, the column `date`, 862 variates of which the last is `OT`."""
+    header, *lines = path.read_text(encoding="utf-8").splitlines()
+    if not header.startswith("date,") or not header.endswith(",OT"):
+        raise ValueError(f"{path} begins with `{header[:40]}`, not with `date,` to `OT`: it is not the authors' file")
+    stamps, rows = zip(*(line.split(",", 1) for line in lines if line), strict=True)
+    values = occupancy(path, checked(path, np.loadtxt(rows, delimiter=",", ndmin=2), TRAFFIC_SHAPE))
+    try:
+        time = np.array([stamp.replace(" ", "T") for stamp in stamps], dtype="datetime64[h]")
+    except ValueError as error:
+        raise ValueError(
+            f"{path} has dates unlike 2016-07-01 02:00:00 ({error}): it is not the authors' file"
+        ) from error
+    if time[0] != TRAFFIC_START or (np.diff(time) != np.timedelta64(1, "h")).any():
+        raise ValueError(f"{path} does not go hour by hour from {TRAFFIC_START}: it is not the authors' file")
+    if not np.allclose(values[0, :4], TRAFFIC_FIRST) or not np.isclose(values[0, -1], TRAFFIC_FIRST_END):
+        raise ValueError(f"{path} begins with {values[0, :4]}, not {TRAFFIC_FIRST}: it is not the authors' file")
+    return values, time
+
+
+def checked(path: Path, values: NDArray[np.float64], shape: tuple[int, int]) -> NDArray[np.float64]:
+    """The values where they are of the published shape and finite; else ValueError."""
+    if values.shape != shape:
+        raise ValueError(f"{path} holds {values.shape} values, not {shape}: put the published file there")
+    if not np.isfinite(values).all():
+        raise ValueError(f"{path} holds values that are not finite: put the published file there")
+    return values
+
+
+def occupancy(path: Path, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The values where they are shares between 0 and 1; else ValueError."""
+    if values.min() < 0 or values.max() > 1:
+        raise ValueError(f"{path} holds values from {values.min()} to {values.max()}, not shares between 0 and 1")
+    return values

@@ -1,0 +1,164 @@
+"""Solvers of masked functions against an endpoint that answers as told, with real runs in a sandbox."""
+
+import json
+
+import pytest
+from chat_server import Answer, chat_server
+
+from autoreproduce.autoexperiment.retrieval import nearest, paper_for, split
+from autoreproduce.benchmarks.autoexperiment import load_task, task_names
+from autoreproduce.config import Settings
+from autoreproduce.errors import UsageError
+from autoreproduce.runner.attempt import Request, attempt
+from autoreproduce.trial import Trial
+
+RIGHT = "Here it is.\n\n~~~python\ndef mean(values):\n    return total(values) / len(values)\n\ndef total(values):\n    return sum(values)\n~~~\n"
+WRONG = "~~~python\ndef mean(values):\n    return max(values)\n~~~"
+
+
+@pytest.fixture
+def run(public, tmp_path):
+    """Attempts one masked task by a solver."""
+    root = public()
+
+    def go(server, solver="agentless", name="0101.00001_0", out="t", **settings):
+        found = load_task(name, where=root)
+        made = Settings(base_url=server.base_url, model="some", max_retries=0, sandbox="process", **settings)
+        return attempt(Request(found, made, solver=solver, out=tmp_path / out))
+
+    return go
+
+
+def test_the_names_are_those_of_the_set(public):
+    assert "0101.00001_0" in task_names(public()) and "0101.00001_0,1" in task_names(public("L", "other"), n=[2])
+
+
+def test_a_right_function_passes_and_its_helper_comes_along(run):
+    with chat_server([RIGHT]) as server:
+        done = run(server)
+    assert done.outcome.status == "succeeded" and done.outcome.metric == 1, done.outcome.reason
+    assert done.outcome.details["upstream"] is True
+    prompt = server.requests[0].prompt
+    assert "NotImplementedError" in prompt and "sum(values) / len(values)" not in prompt
+    assert "The mean is the sum by the count" in prompt
+
+
+def test_a_wrong_function_is_an_outcome(run):
+    with chat_server([WRONG]) as server:
+        done = run(server)
+    assert done.outcome.status == "failed" and done.outcome.metric == 0
+    assert done.outcome.details["kind"] == "wrong numbers"
+
+
+def test_a_reply_without_the_function_goes_back_once_and_is_then_a_failure(run):
+    with chat_server(["I would rather not.", "def other():\n    pass\n"]) as server:
+        done = run(server)
+    assert len(server.requests) == 2 and "no Python" in server.requests[1].prompt
+    assert done.outcome.status == "failed" and done.outcome.details["kind"] != "wrong numbers"
+
+
+def test_an_attempt_that_ended_is_not_made_again_and_a_stopped_one_goes_on(run, tmp_path):
+    with chat_server([Answer(status=500), RIGHT]) as server:
+        assert run(server, name="0101.00001_0", retrieval="full").outcome.status == "stopped"
+        assert run(server, retrieval="full").outcome.metric == 1
+        assert run(server, retrieval="full").earlier
+    assert len(server.requests) == 2
+
+
+def test_a_method_is_written_into_its_class(run):
+    body = "~~~python\ndef __call__(self, x, y):\n    return (x - y) ** 2 * self.scale\n~~~"
+    with chat_server(lambda _: body) as server:
+        done = run(server, name="0202.00002_0")
+    assert done.outcome.metric == 1, done.outcome.reason
+
+
+STEPS = [
+    Answer("Look first.", tools=(("view", {"path": "lib/stats.py"}),)),
+    Answer("", tools=(("shell", {"command": "cat nowhere"}),)),
+    "I think I know.",
+    Answer(
+        "Write.",
+        tools=(
+            ("edit", {"path": "lib/stats.py", "first": 8, "last": 8, "text": "    return sum(values) / len(values)"}),
+        ),
+    ),
+    Answer("", tools=(("run", {}),)),
+    Answer("", tools=(("submit", {"answer": '{"Experiment 1": {"mean": 4.0}}'}),)),
+]
+
+
+def script(request):
+    """Finds the stub's line in what `view` showed, as a model would."""
+    text = request.prompt
+    if "Write." not in text and "I think I know." in text:
+        line = next(line for line in text.split("\n") if "NotImplementedError" in line and "|" in line)
+        number = int(line.split("|")[0])
+        return Answer("Write.", tools=(("edit", {"path": "lib/stats.py", "first": number, "last": number,
+                                                 "text": "    return sum(values) / len(values)"}),))  # fmt: skip
+    said = sum(message["role"] == "assistant" for message in request.messages)
+    return STEPS[said]
+
+
+@pytest.mark.parametrize("solver", ["agentic", "planning"])
+def test_an_agent_looks_writes_runs_and_submits(run, solver, tmp_path):
+    with chat_server(script) as server:
+        done = run(server, solver=solver)
+    assert done.outcome.metric == 1, done.outcome.reason
+    trial = Trial.read(done.folder)
+    names = [step.name for step in trial.steps if step.phase == "attempt" and step.kind == "execute"]
+    assert names == ["view", "shell", "edit", "run", "submit"]
+    assert "exit code 1" in trial.steps[3].result["stdout"]
+    assert ("write_todos" in json.dumps(server.requests[0].body["tools"])) == (solver == "planning")
+    assert "No tool was used" in server.requests[3].prompt
+
+
+def test_an_agent_that_never_submits_gets_one_last_step(run):
+    looking = Answer("", tools=(("shell", {"command": "true"}),))
+    with chat_server(lambda _: looking) as server:
+        done = run(server, solver="agentic", max_steps=4)
+    assert len(server.requests) == 4 and "last step" in server.requests[3].prompt
+    assert "last step" not in server.requests[2].prompt
+    assert done.outcome.status == "failed"
+
+
+@pytest.mark.parametrize("history", ["window", "summary"])
+def test_an_agent_with_a_short_memory_works_as_well(run, history):
+    with chat_server(script) as server:
+        done = run(server, solver="agentic", history=history)
+    assert done.outcome.metric == 1, done.outcome.reason
+
+
+def test_an_agent_that_was_stopped_goes_on_and_repeats_nothing(run):
+    down = [True]
+
+    def answer(request):
+        if "Write." in request.prompt and down:
+            down.clear()
+            return Answer(status=500)
+        return script(request)
+
+    with chat_server(answer) as server:
+        assert run(server, solver="agentic").outcome.status == "stopped"
+        before = len(server.requests)
+        done = run(server, solver="agentic")
+    assert done.outcome.metric == 1, done.outcome.reason
+    assert len(server.requests) == before + 2
+
+
+def test_a_solver_of_masked_functions_needs_such_a_task(tmp_path):
+    from autoreproduce.benchmarks.reproducebench import load_task as other
+    from autoreproduce.solvers.masked import masked_of
+
+    with pytest.raises(UsageError, match="no task with masked functions"):
+        masked_of(other("lsm"))
+
+
+def test_passages_nearest_to_a_function():
+    paper = "\n\n".join(
+        ["We study cats. " * 60, "The hop_weight is a softmax over layers. " * 20, "Dogs are fine. " * 60] * 3
+    )
+    found = paper_for(paper, "hop_weight(layers)", "passages")
+    assert "hop_weight" in found and len(found) < len(paper)
+    assert paper_for(paper, "x", "full") == paper and paper_for(paper, "x", "none") == ""
+    assert paper_for(paper, "x", "oracle", ["the passage"]) == "the passage"
+    assert nearest(["a b", "c d"], "c", 1) == ["c d"] and len(split(paper)) > 3

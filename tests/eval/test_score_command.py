@@ -1,0 +1,93 @@
+"""`score` as a user runs it: a program of anyone's, a page, an exit code that fits CI."""
+
+import json
+
+import pytest
+from chat_server import chat_server
+from typer.testing import CliRunner
+
+from autoreproduce.cli import app
+from autoreproduce.errors import UsageError
+
+VERDICT = {"points": [{"number": n, "reference": "<b>it</b> decodes", "generated": "it does not", "reason": "no decode",
+                       "lines": [{"file": "file_1.py", "first": 2, "last": 2}], "reference_lines": [],
+                       "score": 4} for n in range(1, 6)]}  # fmt: skip
+
+
+@pytest.fixture
+def program(in_folder):
+    path = in_folder / "mine.py"
+    path.write_text(
+        "import json\njson.dump({'metrics': {'relative_l2': 0.06}, 'history': []}, open('metrics.json', 'w'))\n"
+    )
+    return path
+
+
+def score(*arguments):
+    return CliRunner().invoke(app, ["score", *map(str, arguments)])
+
+
+def test_a_file_is_judged_and_shown_beside_the_reference(program):
+    with chat_server([json.dumps(VERDICT)]) as server:
+        done = score(
+            program, "--task", "lsm", "--levels", "mixed,edits", "--judge", "some", "--base-url", server.base_url
+        )
+    assert done.exit_code == 3, done.output  # edits were asked for and cannot be had of a program that was handed in
+    assert "20" in done.output
+    [folder] = (program.parent / "runs").iterdir()
+    page = (folder / "scores.html").read_text()
+    assert "no decode" in page and "lines 2 to 2" in page and "class SpectralBlock" in page
+    assert "<b>it</b>" not in page and "&lt;b&gt;it" in page
+    assert (folder / "workspace" / "mine.py").exists()
+
+
+def test_a_program_is_run_first_where_a_command_is_given(program):
+    done = score(
+        program, "--task", "lsm", "--levels", "execution,gap", "--run", "python mine.py", "--sandbox", "process"
+    )
+    assert done.exit_code == 0, done.output
+    again = score(program, "--task", "lsm", "--levels", "execution,gap", "--run", "python mine.py", "--sandbox", "process",
+                  "--json", "--fail-under", "gap=0.2")  # fmt: skip
+    assert again.exit_code == 1
+    scores = {entry["level"]: entry for entry in json.loads(again.stdout)["scores"]}
+    assert scores["execution"]["value"] == 1 and scores["gap"]["value"] == pytest.approx(1 - 0.02999 / 0.06)
+    steps = next((program.parent / "runs").glob("*/steps.jsonl")).read_text()
+    assert steps.count('"kind":"execute"') == 1  # the second command ran nothing again
+
+
+def test_a_finished_trial_is_scored_again_without_running(program):
+    score(program, "--task", "lsm", "--levels", "execution", "--run", "python mine.py", "--sandbox", "process")
+    [folder] = (program.parent / "runs").iterdir()
+    program.unlink()
+    done = score(folder, "--levels", "execution,cost")
+    assert done.exit_code == 0, done.output
+    assert score(folder.parent, "--levels", "cost").exit_code == 0  # and so is every trial below a folder
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [(["none.py", "--task", "lsm"], "does not exist"),
+     (["mine.py"], "add --task"),
+     (["mine.py", "--task", "lsm", "--levels", "mixed"], "--judge"),
+     (["mine.py", "--task", "lsm", "--levels", "style"], "choose among"),
+     (["mine.py", "--task", "lsm", "--fail-under", "mixed"], "LEVEL=VALUE"),
+     (["mine.py", "--task", "lsn"], "did you mean"),
+     (["mine.py", "--task", "lsm", "--reference", "none"], "does not exist")],
+)  # fmt: skip
+def test_bad_input_is_told_in_one_line(program, arguments, said):
+    done = score(*arguments)
+    assert isinstance(done.exception, UsageError) and said in str(done.exception), done.output
+
+
+def test_a_paper_of_ones_own_gets_its_points_from_the_judge_once(program, in_folder):
+    (in_folder / "paper.md").write_text("# A paper\n\n" + "We fit lines by descent. " * 60)
+    kinds = ["method", "method", "method", "hyperparameters", "training"]
+    points = json.dumps({"points": [{"kind": kind, "title": f"t{n}", "text": "x"} for n, kind in enumerate(kinds)]})
+    with chat_server([points, json.dumps(VERDICT), json.dumps(VERDICT)]) as server:
+        common = ["--paper", "paper.md", "--task", "lines", "--metric", "error", "--judge", "some",
+                  "--base-url", server.base_url, "--reference", str(program)]  # fmt: skip
+        assert score(program, *common, "--levels", "mixed").exit_code == 0
+        assert score(program, *common, "--levels", "paper").exit_code == 0
+    first = server.requests[0].prompt
+    assert "key points" in first and "descent" in first
+    assert len(server.requests) == 3

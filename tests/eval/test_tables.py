@@ -1,0 +1,148 @@
+"""Statistics against independent computations, people's scores, and tables over real trial folders."""
+
+import csv
+import json
+import math
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from autoreproduce import Execution, Score
+from autoreproduce.benchmarks.reproducebench import load_task
+from autoreproduce.cli import app
+from autoreproduce.errors import UsageError
+from autoreproduce.eval.human import correlations, matched, read_human
+from autoreproduce.eval.judging.program import Program
+from autoreproduce.eval.scoring import keep
+from autoreproduce.eval.statistics import estimate, pearson, spearman
+from autoreproduce.eval.submission import lay_out
+from autoreproduce.eval.tables.build import tables
+from autoreproduce.eval.tables.rows import read_rows
+from autoreproduce.eval.tables.write import comma, data, latex, markdown
+from autoreproduce.trial import Outcome
+
+numbers = st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=12)
+
+
+@given(numbers)
+def test_a_mean_lies_in_its_interval_and_the_interval_among_the_values(values):
+    found = estimate(values, resamples=500)
+    assert found is not None and found.low is not None and found.high is not None
+    assert min(values) - 1e-9 <= found.low <= found.high <= max(values) + 1e-9
+    assert found.mean == pytest.approx(np.mean(values), abs=1e-9)
+
+
+def test_few_values_have_no_interval_and_what_is_not_finite_is_an_error():
+    assert estimate([]) is None and estimate([3.0]).low is None
+    with pytest.raises(ValueError, match="finite"):
+        estimate([1.0, math.nan])
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), min_size=3, max_size=15))
+def test_correlations_are_those_of_numpy_or_not_defined(pairs):
+    one, other = zip(*pairs, strict=True)
+    found, ranked = pearson(one, other), spearman(one, other)
+    if len(set(one)) == 1 or len(set(other)) == 1:
+        assert found.value is None and ranked.value is None
+        return
+    assert found.value == pytest.approx(np.corrcoef(one, other)[0, 1], abs=1e-9)
+    ranks = [
+        np.searchsorted(np.sort(x), x) + (np.array([x.count(v) for v in x]) - 1) / 2 for x in map(list, (one, other))
+    ]
+    assert ranked.value == pytest.approx(np.corrcoef(*ranks)[0, 1], abs=1e-9)
+    for each in (found, ranked):
+        if each.low is not None:
+            assert -1 - 1e-9 <= each.low <= each.value + 1e-9 and each.value - 1e-9 <= each.high <= 1 + 1e-9
+
+
+def people(path, *lines):
+    path.write_text("trial,rater,method,hyperparameters,training\n" + "".join(f"{line}\n" for line in lines))
+    return path
+
+
+def test_people_are_averaged_on_a_scale_of_100(tmp_path):
+    found = read_human(people(tmp_path / "h.csv", "a/,x,10,5,5", "a,y,4,3,3", "b,x,0,0,2.5"))
+    assert found == {"a": 75, "b": 12.5}
+
+
+@pytest.mark.parametrize("line", ["a,x,11,5,5", "a,x,1,2", "a,x,one,2,3", ",x,1,2,3", "a,x,nan,1,1", "a,x,-1,1,1"])
+def test_a_wrong_score_is_told_with_its_line(tmp_path, line):
+    with pytest.raises(UsageError, match="line 2"):
+        read_human(people(tmp_path / "h.csv", line))
+
+
+def test_only_trials_with_both_scores_count():
+    found = correlations({"a": 1, "b": 2, "c": 3, "d": 9}, {"a": 10, "b": 20, "c": 30, "e": 1})
+    assert found["pearson"].count == 3 and found["pearson"].value == pytest.approx(1)
+
+
+@pytest.fixture
+def suite(tmp_path):
+    """Two variants with two trials each; one trial failed, one was never ended."""
+    task = load_task("lsm")
+    for variant, number, metric in (
+        ("full", 1, 0.03),
+        ("full", 2, 0.06),
+        ("no lineage", 1, 0.04),
+        ("no lineage", 2, None),
+    ):
+        folder = tmp_path / "trials" / "lsm" / variant / str(number)
+        trial = lay_out(folder, Program({"main.py": f"x = {number}\n"}), task)
+        trial.phase("full_run")
+        trial.step("execute", "sandbox", "run", ["x"], lambda: asdict(Execution("python main.py", 0, "", "", 1.0)))
+        outcome = Outcome(status="succeeded" if metric else "failed", reason="", phase="full_run", metric=metric,
+                          edits={"data": {"turns": number, "added": 9}}, usage={"input": 900, "output": 100})  # fmt: skip
+        trial.write("outcome.json", outcome.model_dump_json())
+        trial.close()
+        keep(folder, Score("mixed", 50.0 + 10 * number, "", {"readings": [{"judge": "j"}]}))
+    lay_out(tmp_path / "trials" / "lsm" / "full" / "3", Program({"main.py": "x = 9\n"}), task).write(
+        "outcome.json", "{"
+    )
+    return tmp_path
+
+
+def test_rows_are_read_and_a_damaged_trial_is_left_out(suite):
+    rows = read_rows(suite)
+    assert [(row.variant, row.executed) for row in rows] == [
+        ("full", 1),
+        ("full", 1),
+        ("no lineage", 1),
+        ("no lineage", 0),
+    ]
+    assert rows[1].gap == pytest.approx(1 - 0.02999 / 0.06) and rows[3].gap == 1.0
+    with pytest.raises(UsageError, match="no finished trial"):
+        read_rows(suite / "trials" / "none")
+
+
+def test_the_tables_hold_what_the_rows_hold(suite):
+    made = {table.name: table for table in tables(read_rows(suite))}
+    systems = made["systems"].rows
+    assert [row[2] for row in systems] == [2, 2, "published", "published"]
+    assert systems[1][6] == 0.5 and systems[0][5].mean == 65  # the mixed level
+    assert made["systems"].notes[0] == "Judged by j." and "not measured here" in made["systems"].notes[1]
+    assert made["edits"].rows[0][3].mean == 1.5
+    assert made["cost"].rows[0][3] == "unknown"
+
+
+def test_the_four_formats_say_the_same(suite):
+    table = next(table for table in tables(read_rows(suite)) if table.name == "variants")
+    rows = list(csv.DictReader(comma(table).splitlines()))
+    assert [row["variant"] for row in rows] == ["full", "no lineage"] and float(rows[0]["mixed"]) == 65
+    assert json.loads(data(table))["rows"][0]["mixed"]["mean"] == 65
+    assert "65 ± 7.1" in markdown(table) and r"65 \ensuremath{\pm} 7.1" in latex(table)
+    assert latex(table).count(r"\\") == 3
+
+
+def test_the_command_writes_tables_and_plots(suite):
+    (suite / "h.csv").write_text("trial,rater,method,hyperparameters,training\nfull/1,a,5,2,3\nno lineage/2,a,9,4,4\n")
+    assert matched({"full/1": 1.0}, ["trials/lsm/full/1", "x"]) == {"trials/lsm/full/1": 1.0}
+    with pytest.raises(UsageError, match="more of its path"):
+        matched({"1": 1.0}, ["a/1", "b/1"])
+    done = CliRunner().invoke(app, ["table", str(suite), "--human", str(suite / "h.csv")])
+    assert done.exit_code == 0, done.output
+    names = {path.name for path in (suite / "tables").iterdir()}
+    assert {"systems.md", "systems.tex", "tasks.csv", "variants.json", "gap.svg", "human.svg", "human.md"} <= names

@@ -1,0 +1,102 @@
+"""Suites for tests: tasks of a tiny solver against a chat server on loopback."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from autoreproduce.runner.suite.plan import Plan, parse_changes
+from autoreproduce.runner.suite.run import SuiteRun, Summary
+from autoreproduce.runner.suite.schema import read_suite
+
+HERE = Path(__file__).parent
+ASKED = re.compile(r"Trial (\S+), call (\d+)")
+
+
+def lay_out(folder: Path, tasks: Sequence[str] = ("one",), trials: int = 1, variants: Any = None, **more: Any) -> Path:
+    """A suite's file with tasks of the tiny solver. `how` says what each trial does; other fields are the file's."""
+    how = {"calls": 3, **more.pop("how", {})}
+    settings = {"model": "scripted", "sandbox": "process", "max_output_tokens": 20, **more.pop("settings", {})}
+    folder.mkdir(exist_ok=True, parents=True)
+    (folder / "paper.md").write_text("# Counting\nWe count.\n")
+    entries = [
+        {"name": name, "metric": "value:higher", "paper": "paper.md", "instruction": json.dumps(how)} for name in tasks
+    ]
+    content = {
+        "name": "counting",
+        "solver": "steps_solver:Steps",
+        "tasks": entries,
+        "trials": trials,
+        "variants": variants or {"default": {}},
+        "settings": settings,
+        "retry_after": [],
+        **more,
+    }
+    (folder / "suite.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
+    return folder / "suite.yaml"
+
+
+def run(
+    file: Path, base_url: str, *changes: str, workers: int = 4, budget: str | None = None, view: Any = None, **some: Any
+) -> Summary:
+    """Run a suite in this process, in the folder `out` beside its file."""
+    plan = Plan(read_suite(file), parse_changes([f"base_url={base_url}", *changes]))
+    plan.choose(**some)
+    return SuiteRun(plan, file.parent / "out", workers=workers, budget=budget, view=view).run()
+
+
+def command(file: Path, base_url: str, *flags: str) -> list[str]:
+    """The command line of the same."""
+    where = ["--base-url", base_url, "--out", str(file.parent / "out")]
+    return [sys.executable, "-m", "autoreproduce", "suite", str(file), *where, *flags]
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """The tiny solver can be imported; the cache is the test's own."""
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")]),
+        "AUTOREPRODUCE_CACHE_DIR": str(folder / "cache"),
+    }
+
+
+def start(file: Path, base_url: str, *flags: str, **more: Any) -> subprocess.Popen[str]:
+    """The command in a process of its own, which the caller ends."""
+    return subprocess.Popen(
+        command(file, base_url, *flags), cwd=file.parent, env=environment(file.parent), text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **more,
+    )  # fmt: skip
+
+
+def finish(file: Path, base_url: str, *flags: str) -> subprocess.CompletedProcess[str]:
+    """The command, run to its end."""
+    return subprocess.run(
+        command(file, base_url, *flags), cwd=file.parent, env=environment(file.parent), text=True, capture_output=True,
+        timeout=100,
+    )  # fmt: skip
+
+
+def asked(server: Any) -> Counter[tuple[str, int]]:
+    """How often each call of each trial was made."""
+    found = [ASKED.search(request.prompt) for request in server.requests]
+    return Counter((match[1], int(match[2])) for match in found if match)
+
+
+def answered(folder: Path) -> set[tuple[str, int]]:
+    """The calls whose answer is written down in some trial's journal."""
+    calls = set()
+    for prompt in folder.glob("trials/*/*/*/prompts/*.md"):
+        steps = prompt.parents[1] / "steps.jsonl"
+        kept = steps.read_text().count("\n") if steps.exists() else 0
+        if int(prompt.name.partition("-")[0]) < kept:
+            match = ASKED.search(prompt.read_text())
+            assert match
+            calls.add((match[1], int(match[2])))
+    return calls

@@ -1,0 +1,151 @@
+"""A suite's file: what it may hold, and errors that name file, line and field."""
+
+import json
+from pathlib import Path
+
+import pytest
+from suite_world import lay_out
+
+from autoreproduce.content import folder
+from autoreproduce.errors import UsageError
+from autoreproduce.runner.suite.estimate import print_estimate
+from autoreproduce.runner.suite.plan import Plan, parse_changes
+from autoreproduce.runner.suite.schema import read_suite
+
+SHIPPED = sorted([*folder("eval").glob("suites/*.yaml"), *folder("eval").glob("sweeps/*.yaml")])
+
+
+def plan_of(text: str, tmp_path: Path, *changes: str, **some: object) -> Plan:
+    (tmp_path / "s.yaml").write_text(text)
+    plan = Plan(read_suite(tmp_path / "s.yaml"), parse_changes(changes))
+    plan.choose(**some)
+    return plan
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_each_suite_that_ships_can_be_planned(path: Path) -> None:
+    plan = Plan(read_suite(path))
+    plan.choose()
+    assert len(plan.trials) == len(plan.tasks.names()) * len(plan.suite.variants) * plan.suite.trials
+    assert len({trial.digest for trial in plan.trials}) == len(plan.trials)
+    assert plan.suite.name.replace("-", "_") in (path.stem, path.stem.replace("-", "_"))
+
+
+def test_the_papers_ablations_are_there() -> None:
+    sweeps = {path.stem: read_suite(path) for path in SHIPPED if path.parent.name == "sweeps"}
+    of = {name: sweeps["ablations"].variants[name].settings for name in sweeps["ablations"].variants}
+    assert of == {
+        "whole": {}, "with-diagrams": {"diagrams": True}, "no-mineru": {"mineru": False},
+        "no-lineage": {"lineage": False}, "no-refine": {"refine": False},
+        "no-debug-no-refine": {"debug": False, "refine": False},
+    }  # fmt: skip
+    assert [v.settings["k"] for v in sweeps["lineage_size"].variants.values()] == [2, 3, 5]
+    assert all(v.settings["model"] for v in sweeps["backbones"].variants.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("name: a\ntasks: all\nvariants:\n  a:\n    settings:\n      k: 99\n", "line 6: variants.a.settings.k: Input"),
+        ("name: a\ntasks: all\nvariants:\n  a:\n    setings: {}\n", "line 5: variants.a.setings: there is no such"),
+        ("name: a\ntasks: [lsm]\nsettings:\n  memory_gb: -1\n", "line 4: settings.memory_gb"),
+        ("name: a\ntasks: [lsm]\nsettings:\n  linage: no\n", "line 4: settings.linage: there is no such setting: did"),
+        ("name: a\ntasks: [lsm]\nsettings:\n  api_key: x\n", "line 4: settings.api_key: this is not a suite's"),
+        ("name: a\ntasks: [lsm]\nsettings: {seed: 3}\n", "line 3: settings.seed: the suite's first_seed"),
+        ("name: a\ntasks:\n - lsm\n - lsn\n", "line 4: tasks.1: there is no task lsn"),
+        ("name: a\ntasks:\n - lsm\n - {name: x, paper: y.md}\n", "line 4: tasks.1: a task of your own needs"),
+        ("name: a\ntasks:\n - {name: x, metric: m, paper: y.md}\n", "line 3: tasks.0: --paper"),
+        ("name: a\ntasks: [lsm, lsm]\n", "line 2: tasks: these stand there twice: lsm"),
+        ("name: a\ntasks: some\n", "line 2: tasks: give a list"),
+        ("name: a\nname: b\ntasks: all\n", "line 2: name: stands in line 1 too"),
+        ("name: a\ntrials: 3\n", "line 1: tasks: Field required"),
+        ("name: a\ntasks: all\ntrials: 0\n", "line 3: trials"),
+        ("name: a/b\ntasks: all\n", "line 1: name"),
+        ("name: a\ntasks: all\nbenchmark: x\n", "line 3: benchmark: there is reproducebench"),
+        ("name: a\ntasks: [", "line 2 is not YAML"),
+        ("", "line 1: the whole file"),
+        ("name: a\ntasks: [lsm]\nsettings: {profile: huge}\n", "line 2: tasks.0: lsm has no profile huge"),
+    ],
+)
+def test_errors_name_file_line_and_field(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        plan_of(text, tmp_path)
+    assert f"{tmp_path}/s.yaml, {said}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "some", "said"),
+    [
+        (["k"], {}, "write key=value"),
+        (["linage=no"], {}, "did you mean lineage"),
+        (["k=4"], {}, "would not reach the variant b"),
+        (["k=99"], {"variants": ["a"]}, "setting k"),
+        ([], {"tasks": ["nowhere"]}, "the suite has no nowhere: it has lsm, bspm"),
+        ([], {"variants": ["a,c"]}, "the suite has no c"),
+    ],
+)
+def test_bad_flags_are_named(tmp_path: Path, changes: list[str], some: dict[str, object], said: str) -> None:
+    text = "name: a\ntasks: [lsm, bspm]\nvariants: {a: {}, b: {settings: {k: 5}}}\n"
+    with pytest.raises(UsageError, match=said):
+        plan_of(text, tmp_path, *changes, **some)
+
+
+def test_flags_choose_and_change(tmp_path: Path) -> None:
+    text = (
+        "name: a\ntasks: [lsm, bspm]\ntrials: 2\nvariants: {a: {}, b: {settings: {k: 5}}}\nsettings: {max_debug: 9}\n"
+    )
+    plan = plan_of(text, tmp_path, "max-debug=7", "cpus=1", tasks=["bspm"], trials=3)
+    assert [(t.task, t.variant, t.number) for t in plan.trials] == [
+        ("bspm", v, n) for n in (1, 2, 3) for v in ("a", "b")
+    ]
+    settings = plan.settings("b", 3)
+    assert (settings.k, settings.max_debug, settings.seed, settings.limits.cpus) == (5, 7, 2, 1)
+    assert settings.limits.memory_gb == 8
+    assert plan.settings("a").seed == 0
+
+
+def earlier(
+    runs: Path, name: str, settings: dict[str, object], cost: float | None, calls: int, task: str = "one"
+) -> None:
+    """A finished trial, as `attempt` leaves one, as far as the estimate reads it."""
+    trial = runs / name
+    trial.mkdir(parents=True)
+    record = {"task": task, "profile": "full", "solver": "steps_solver:Steps", "model": "m", "settings": settings}
+    (trial / "trial.json").write_text(json.dumps(record))
+    phases = {"full_run": {"calls": calls}}
+    outcome = {"status": "succeeded", "usage": {"input": 1000 * calls, "output": 0}, "cost": cost, "seconds": 3600}
+    (trial / "outcome.json").write_text(json.dumps({**outcome, "phases": phases}))
+
+
+def test_the_estimate_rests_on_the_earlier_trials_most_like_it(
+    tmp_path: Path, in_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = lay_out(tmp_path / "s", ("one", "two"), trials=2, variants={"a": {}, "b": {"settings": {"k": 5}}})
+    plan = Plan(read_suite(file), parse_changes(["profile=full", "price='1,1,1'"]))
+    plan.choose()
+    a, b = (plan.settings(name).kept() for name in ("a", "b"))
+    earlier(tmp_path / "runs", "1", a, 0.5, 10)
+    earlier(tmp_path / "runs", "2", {**a, "seed": 9}, 1.5, 20)
+    earlier(tmp_path / "runs", "suites/x/3", {**b, "model": "other"}, 9.0, 40)
+    print_estimate(plan, tmp_path / "out", 2, None, as_json=True)
+    told = json.loads(capsys.readouterr().out)
+    rows = {(row["task"], row["variant"]): row for row in told["rows"]}
+    assert rows["one", "a"]["dollars"] == 2 * 1.0  # two trials, the mean of those with the same settings
+    assert rows["one", "a"]["calls"] == 2 * 15
+    assert rows["one", "b"]["dollars"] == pytest.approx(2 * 1.0)  # the same model under other settings
+    assert rows["two", "a"]["dollars"] is None
+    assert told["all"]["dollars"] is None
+    print_estimate(plan, tmp_path / "out", 2, None, as_json=False)
+    said = capsys.readouterr().out
+    assert "unknown" in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_the_same_model_dollars_come_from_todays_price(
+    tmp_path: Path, in_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = Plan(read_suite(lay_out(tmp_path / "s")), parse_changes(["profile=full", "price='2,2,2'"]))
+    plan.choose()
+    earlier(tmp_path / "runs", "1", {"model": "dear"}, 100.0, 10)
+    print_estimate(plan, tmp_path / "out", 1, None, as_json=True)
+    assert json.loads(capsys.readouterr().out)["all"]["dollars"] == pytest.approx(10_000 * 2 / 1e6)
