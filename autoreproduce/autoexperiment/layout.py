@@ -17,6 +17,7 @@ from autoreproduce.autoexperiment.upstream import upstream_mask
 from autoreproduce.errors import UsageError
 
 COMMAND = "bash refsol.sh"
+LAID_OUT = ("experiment.txt", "paper.txt", "refsol.sh")  # what a workspace has beside the code
 
 
 def lay_out(

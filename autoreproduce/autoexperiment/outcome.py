@@ -22,11 +22,11 @@ from pydantic import BaseModel
 from autoreproduce import Sandbox
 from autoreproduce.autoexperiment.compare import Comparison, Tolerance, compare, upstream_losses
 from autoreproduce.autoexperiment.failing import why_failed
-from autoreproduce.autoexperiment.layout import code_files, copy_code, digests, wanted_pairs
+from autoreproduce.autoexperiment.layout import LAID_OUT, code_files, copy_code, digests, wanted_pairs
 from autoreproduce.autoexperiment.parsing import Read, read_output, read_results_file
 from autoreproduce.autoexperiment.selection import MaskedTask
 from autoreproduce.autoexperiment.taskset import PaperSet
-from autoreproduce.autoexperiment.transplant import transplant_files
+from autoreproduce.autoexperiment.transplant import left_behind, transplant_files
 from autoreproduce.config import Settings
 from autoreproduce.errors import AutoReproduceError, SandboxError, SourceError
 from autoreproduce.sandboxes import open_sandbox
@@ -97,7 +97,7 @@ def judge(task: MaskedTask, submission: Path | None, place: Place, *, answer: An
             workspace = Path(made) / f"seed{seed}"
             try:
                 copy_code(task.paper.code, workspace)
-                notes = transplant_files(workspace, submission, wanted_pairs(task)) if submission else []
+                notes = _transplanted(task, workspace, submission) if submission else []
             except (SourceError, OSError) as error:
                 return _unusable(task, str(error), answer)
             ran.append(run_experiments(task, workspace, place, seed))
@@ -232,6 +232,12 @@ def _compared(task: MaskedTask, name: str, gold: Any, ran: Ran) -> Comparison:
 def _upstream(task: MaskedTask, numbers: Mapping[str, Any], answer: Any) -> Judged:
     losses, passed = upstream_losses(task.gold, numbers if answer is None else answer)
     return Judged(passed=passed, losses=losses, source="rerun" if answer is None else "answer")
+
+
+def _transplanted(task: MaskedTask, workspace: Path, submission: Path) -> list[str]:
+    pairs = wanted_pairs(task)
+    notes = transplant_files(workspace, submission, pairs)
+    return notes + left_behind(task.paper.code, submission, [*LAID_OUT, *(file for file, _ in pairs)])
 
 
 def _unusable(task: MaskedTask, reason: str, answer: Any) -> TaskOutcome:

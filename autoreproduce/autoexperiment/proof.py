@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from autoreproduce.autoexperiment.functions import Function
+from autoreproduce.autoexperiment.gold import gold_of
 from autoreproduce.autoexperiment.layout import copy_code, wanted_pairs
 from autoreproduce.autoexperiment.masking import RAISE, mask, read_source
-from autoreproduce.autoexperiment.outcome import Place, TaskOutcome, judge
+from autoreproduce.autoexperiment.outcome import Place, TaskOutcome, judge, run_experiments
 from autoreproduce.autoexperiment.selection import MaskedTask
-from autoreproduce.autoexperiment.taskset import Proof
-from autoreproduce.errors import AutoReproduceError, SandboxError
+from autoreproduce.autoexperiment.taskset import PaperSet, Proof
+from autoreproduce.errors import AutoReproduceError, SandboxError, UsageError
 
 Body = Callable[[Function], str | None]
 
@@ -62,6 +64,28 @@ def prove(task: MaskedTask, place: Place, restored: TaskOutcome | None = None) -
     except AutoReproduceError as error:
         return _failed(task, str(error), runs)
     return Proof(combined_id=task.id, proven=True, runs=runs)
+
+
+def measured_here(task: MaskedTask, place: Place, runs: int = 2, floor: float = 0.05) -> MaskedTask:
+    """The task with the gold that its code as it is gives on this machine, with the data that are there.
+
+    For stand-in data, other hardware or other versions than the published numbers come from. Its experiments run
+    `runs` times; tolerances come from the spread, no less than `floor`. Raises UsageError where one of them fails.
+    """
+    done = []
+    for _ in range(runs):
+        with tempfile.TemporaryDirectory(prefix="gold-") as made:
+            workspace = Path(made) / "workspace"
+            copy_code(task.paper.code, workspace)
+            done.append(run_experiments(task, workspace, place))
+        for name, (kind, reason) in done[-1].failed.items():
+            raise UsageError(f"{task.id}: {name} does not run on the code as it is ({kind}): {reason}")
+    golds = {name: gold_of([each.numbers[name] for each in done], floor) for name in task.gold}
+    ids = task.exp_ids or tuple(str(number) for number in range(len(golds)))
+    tolerances = {exp_id: gold.tolerances for exp_id, gold in zip(ids, golds.values(), strict=True)}
+    known = task.paper.made or PaperSet()
+    paper = replace(task.paper, made=known.model_copy(update={"tolerances": {**known.tolerances, **tolerances}}))
+    return replace(task, paper=paper, exp_ids=ids, gold={name: gold.value for name, gold in golds.items()})
 
 
 def _with_bodies(task: MaskedTask, place: Place, body: Body) -> TaskOutcome | None:

@@ -107,7 +107,9 @@ def test_what_else_a_submission_changed_does_not_count(task: MaskedTask, place: 
     (submission / "sitecustomize.py").write_text('print(\'{"mean": 4.0, "spread": [3.082207, 5.049752]}\')\n')
     path = submission / "lib" / "stats.py"
     path.write_text(path.read_text() + '\nprint(\'{"mean": 4.0, "spread": [3.082207, 5.049752]}\')\n')
-    assert judge(task, submission, place).kind == "not implemented"
+    found = judge(task, submission, place)
+    assert found.kind == "not implemented"
+    assert found.notes == ["not taken, changed: run.py", "not taken, new: sitecustomize.py"]
 
 
 def test_gold_is_nowhere_in_the_sandbox(task: MaskedTask, place: Place, submission: Path) -> None:
