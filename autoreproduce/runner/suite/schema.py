@@ -62,6 +62,8 @@ class SuiteFile(Strict):
     name: Name
     description: str = ""
     benchmark: str = Field("reproducebench", description="where the tasks' names are looked up")
+    dataset: Path | None = Field(None, description="of autoexperiment: the set's folder; the one that ships where unset")
+    n: list[int] = Field([1], description="of autoexperiment, where tasks is `all`: how many functions are masked")
     tasks: list[TaskEntry] | None = Field(description="names, tasks of one's own, or all (None)")
     variants: dict[Name, Variant] = Field({"default": Variant()}, min_length=1)
     trials: int = Field(1, ge=1, description="attempts of each task under each variant, each with its own seed")

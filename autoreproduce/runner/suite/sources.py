@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from autoreproduce.runner.suite.schema import SuiteFile, TaskEntry
     from autoreproduce.task import Task
 
-BENCHMARKS = {"reproducebench": "autoreproduce.benchmarks.reproducebench"}
+BENCHMARKS = {
+    "reproducebench": "autoreproduce.benchmarks.reproducebench",
+    "autoexperiment": "autoreproduce.benchmarks.autoexperiment",
+}
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,10 @@ class Tasks:
 
     def names(self) -> list[str]:
         """All of them, in the file's order."""
-        return list(self._benchmark().task_names()) if self.suite.tasks is None else list(self._entries)
+        if self.suite.tasks is not None:
+            return list(self._entries)
+        chosen = {"n": self.suite.n} if self._set else {}
+        return list(self._benchmark().task_names(**self._set, **chosen))
 
     def find(self, name: str, profile: str) -> Found:
         """One task under a profile. Raises UsageError that names the file's line."""
@@ -58,7 +64,7 @@ class Tasks:
         try:
             if entry is not None and entry.metric is not None:
                 return self._found(entry, profile)
-            return Found(self._benchmark().load_task(name, profile))
+            return Found(self._benchmark().load_task(name, profile, **self._set))
         except UsageError as error:
             place = ("tasks",) if number is None else ("tasks", number)
             raise self.suite.wrong(place, str(error)) from None
@@ -70,6 +76,13 @@ class Tasks:
         if data is not None and not data.is_dir():
             raise UsageError(f"data {data} is no folder: name the folder that holds the data")
         return Found(find_or_make_task(own.name, own.arxiv, paper, own.metric, own.instruction, profile), paper, data)
+
+    @property
+    def _set(self) -> dict[str, Any]:
+        """Where the masked tasks lie; other benchmarks have one place."""
+        if self.suite.benchmark != "autoexperiment":
+            return {}
+        return {"where": self.suite.dataset and self.suite.folder / self.suite.dataset}
 
     def _benchmark(self) -> Any:
         if self.suite.benchmark not in BENCHMARKS:
