@@ -3,10 +3,12 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +41,7 @@ def lay_out(folder: Path, tasks: Sequence[str] = ("one",), trials: int = 1, vari
         "retry_after": [],
         **more,
     }
-    (folder / "suite.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
+    (folder / "suite.yaml").write_text(yaml.safe_dump(content, sort_keys=False, width=10_000))
     return folder / "suite.yaml"
 
 
@@ -67,12 +69,18 @@ def environment(folder: Path) -> dict[str, str]:
     }
 
 
-def start(file: Path, base_url: str, *flags: str, **more: Any) -> subprocess.Popen[str]:
-    """The command in a process of its own, which the caller ends."""
-    return subprocess.Popen(
+@contextmanager
+def start(file: Path, base_url: str, *flags: str, **more: Any) -> Iterator[subprocess.Popen[str]]:
+    """The command in a process group of its own, killed at the end where it still runs."""
+    with subprocess.Popen(
         command(file, base_url, *flags), cwd=file.parent, env=environment(file.parent), text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **more,
-    )  # fmt: skip
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True, **more,
+    ) as running:  # fmt: skip
+        try:
+            yield running
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(running.pid, signal.SIGKILL)
 
 
 def finish(file: Path, base_url: str, *flags: str) -> subprocess.CompletedProcess[str]:

@@ -41,7 +41,7 @@ class Executor(Protocol):
 class Threads:
     """Threads of this process. `grace`: seconds that attempts have to end after Ctrl-C."""
 
-    def __init__(self, workers: int, grace: float = 20.0) -> None:
+    def __init__(self, workers: int, grace: float = 10.0) -> None:
         self.workers = workers
         self.grace = grace
 
@@ -55,41 +55,38 @@ class Threads:
     ) -> bool:
         """See Executor."""
         taking, telling = threading.Lock(), threading.Lock()
+        ends = threading.Semaphore(0)
 
         def work() -> None:
-            while not stop.is_set():
-                with taking:
-                    planned = next(trials, None)
-                if planned is None:
-                    return
-                came = attempt(planned)
-                with telling:
-                    ended(planned, came)
+            try:
+                while not stop.is_set():
+                    with taking:
+                        planned = next(trials, None)
+                    if planned is None:
+                        return
+                    came = attempt(planned)
+                    with telling:
+                        ended(planned, came)
+            finally:
+                ends.release()
 
-        # Daemons, so that the process can end although an attempt does not.
-        threads = [threading.Thread(target=work, name=f"trial-{n}", daemon=True) for n in range(self.workers)]
-        for thread in threads:
-            thread.start()
-        try:
-            while any(thread.is_alive() for thread in threads):
-                _join(threads, TICK)
+        for number in range(self.workers):  # daemons, so that the process can end although an attempt does not
+            threading.Thread(target=work, name=f"trial-{number}", daemon=True).start()
+        return self._wait(ends, tick, stop)
+
+    def _wait(self, ends: threading.Semaphore, tick: Callable[[], None], stop: threading.Event) -> bool:
+        """Wait for the end of every thread; after Ctrl-C for `grace` seconds, after a second one no more.
+
+        Not by joining them: an interrupted `Thread.join` with a timeout takes a running thread for ended.
+        """
+        left, until = self.workers, float("inf")
+        while left and time.monotonic() < until:
+            try:
+                left -= ends.acquire(timeout=TICK)
                 tick()
-        except KeyboardInterrupt:
-            stop.set()
-            return self._ended_in_time(threads, tick)
-        return True
-
-    def _ended_in_time(self, threads: list[threading.Thread], tick: Callable[[], None]) -> bool:
-        end = time.monotonic() + self.grace
-        try:
-            while any(thread.is_alive() for thread in threads) and time.monotonic() < end:
-                _join(threads, TICK)
-                tick()
-        except KeyboardInterrupt:  # asked twice
-            return False
-        return not any(thread.is_alive() for thread in threads)
-
-
-def _join(threads: list[threading.Thread], seconds: float) -> None:
-    """Wait for the first that lives, a while: the last one's end is seen at once."""
-    next((thread for thread in threads if thread.is_alive()), threads[0]).join(seconds)
+            except KeyboardInterrupt:
+                if stop.is_set():
+                    return False
+                stop.set()
+                until = time.monotonic() + self.grace
+        return not left

@@ -115,11 +115,12 @@ def _row(folder: Path, suite: dict[str, Any], task: str, variant: str, number: i
 
 def _how_it_ended(place: Path, outcome: dict[str, Any], ended: dict[str, Any]) -> Row:
     done = finished(place)
-    status = done.status if done else ended.get("status", "not run")
+    begun = (place / "steps.jsonl").exists()
+    status = done.status if done else ended.get("status", "stopped" if begun else "not run")
     told = outcome if done else ended
     row = {"status": status, "scored": status in ("succeeded", "failed"), "reason": told.get("reason"),
            "ended_in": outcome.get("phase"), "tries": ended.get("tries")}  # fmt: skip
-    if done is None and (place / "steps.jsonl").exists():  # what it spent counts although it has no result
+    if done is None and begun:  # what it spent counts although it has no result
         row["cost"] = spent_so_far(place)[1]
     return row
 

@@ -73,6 +73,7 @@ class SuiteRun:
         self.why = self.reason = ""  # why no further trial is begun
         self._misses = 0
         self._state_at = 0.0
+        self._said_stopping = False
         settings = {name: plan.settings(name) for name in {trial.variant for trial in plan.trials}}
         tries = max((each.max_retries for each in settings.values()), default=6) + 1
         self.gates = Gates(max(workers, 1), self.stop, tries=tries)
@@ -102,9 +103,10 @@ class SuiteRun:
             whole = self.executor.run(self._waiting(kept), self._attempt, self._tell, self._tick, self.stop)
         finally:  # also for what was not foreseen: the rows of what is finished are worth having
             if not whole:
-                sweep(own=True)
+                self._give_up()
+            self._judge()
             self._close()
-        return self._summary(not whole)
+        return Summary(self.folder, self.why, self.reason, not whole, self.ended, self._snapshot())
 
     def _waiting(self, kept: dict[Planned, Ended]) -> Iterator[Planned]:
         """The trials still to be attempted, one at a time, as long as going on makes sense."""
@@ -166,19 +168,29 @@ class SuiteRun:
             self.why, self.reason = why, reason
 
     def _tick(self) -> None:
+        if self.stop.is_set() and not self._said_stopping:
+            self._said_stopping = True
+            self._note("stopping: what is under way ends within seconds or is given up; Ctrl-C again ends at once")
         snapshot = self._snapshot()
         if time.monotonic() - self._state_at > 1:
             self._state_at = time.monotonic()
             write_state(self.folder, snapshot)
         self.view.tick(snapshot)
 
-    def _summary(self, abandoned: bool) -> Summary:
+    def _judge(self) -> None:
+        """Say what kept trials from a score, where anything did."""
         missing = [ended for ended in self.ended.values() if ended.status == "not scored"]
         if self.stop.is_set():
             self.why, self.reason = "interrupted", "stopped by the user: the same command goes on"
-        elif missing and not self.why:
+        elif missing:
             self._end("not scored", f"{len(missing)} trials could not be scored: {missing[-1].reason}")
-        return Summary(self.folder, self.why, self.reason, abandoned, self.ended, self._snapshot())
+
+    def _give_up(self) -> None:
+        """The trials that did not end in time: their folders go on later, their containers go now."""
+        for planned in list(self.progress.running):
+            self.ended[planned] = Ended(status="stopped", reason="given up: the same command goes on")
+            self.progress.end(planned, self.ended[planned])
+        sweep(own=True)
 
     def _close(self) -> None:
         """The rows and the last state, whatever ended the run; what cannot be written is said."""
