@@ -25,6 +25,7 @@ COMMANDS = {
     "calibrate": "Judge programs whose fidelity is known: can a judge be believed?",
     "table": "Tables over the trials below a folder: Markdown, LaTeX, CSV, JSON, plots.",
     "mask": "Make proven tasks out of any repository: functions masked, a command to run, its numbers to reach.",
+    "passes": "Pass@1 and Pass@k by agent and n, with intervals; a verifier over the same attempts.",
     "dataset": "Say what an AutoExperiment dataset holds, and name every fault of it.",
     "report": "Write a trial's report again from its files.",
     "doctor": "Check what a trial needs on this machine, and name the mend of what is missing.",
@@ -33,7 +34,7 @@ COMMANDS = {
 MODULES = {  # the others are in cli_commands
     **dict.fromkeys(("score", "calibrate", "table"), "cli_score"),
     **dict.fromkeys(("suite", "watch"), "cli_suite"),
-    **dict.fromkeys(("mask", "dataset"), "cli_autoexperiment"),
+    **dict.fromkeys(("mask", "passes", "dataset"), "cli_autoexperiment"),
 }
 OWN = ("--help", "--version", "--install-completion", "--show-completion")
 

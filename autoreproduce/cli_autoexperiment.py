@@ -64,6 +64,29 @@ def dataset(
     print("all combinations: " + ", ".join(f"n={n}: {count}" for n, count in counts(found).items()))
 
 
+@app.command()
+@settings_options
+def passes(
+    settings: Settings,
+    folder: Annotated[Path, typer.Argument(help="a suite's folder with attempts on masked functions")],
+    at: Annotated[str, typer.Option(help="Pass@k for these, e.g. 1,3")] = "1",
+    by: Annotated[str, typer.Option(help="verify by agreement,checker,reader")] = "",
+) -> None:
+    """Pass@1 and Pass@k by agent and n, with intervals; a verifier over the same attempts."""
+    from autoreproduce.eval.tables.write import markdown, write_tables
+    from autoreproduce.runner.passes import WAYS, pass_table, read_attempts, verify
+
+    ways = [way for way in by.split(",") if way]
+    if wrong := [way for way in ways if way not in WAYS]:
+        raise UsageError(f"--by {wrong[0]}: there is {', '.join(WAYS)}")
+    tables = [pass_table([attempt for _, _, attempt in read_attempts(folder)], numbers(at))]
+    if ways:
+        tables.append(verify(folder, [way for way in WAYS if way in ways], settings.model, settings, _say))
+    for table in tables:
+        print(markdown(table))
+    write_tables(tables, folder / "tables")
+
+
 def numbers(text: str) -> tuple[int, ...]:
     """`1..5`, `2` or `1,3` as numbers. Raises UsageError."""
     found: list[int] = []

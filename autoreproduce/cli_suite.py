@@ -29,6 +29,10 @@ def suite(
     set_: Annotated[Several | None, typer.Option("--set", help="key=value: a setting of all variants")] = None,
     model: Annotated[str | None, typer.Option(help="short for --set model=...")] = None,
     base_url: Annotated[str | None, typer.Option(help="short for --set base_url=...")] = None,
+    dataset: Annotated[Path | None, typer.Option(help="of autoexperiment: the set's folder, e.g. a clone")] = None,
+    n: Annotated[
+        Several | None, typer.Option(help="of autoexperiment: how many functions are masked, e.g. 1,2")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="the suite's folder [runs/suites/NAME]")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="print the plan and what it may take")] = False,
     json: Annotated[bool, typer.Option("--json", help="one JSON object a line, for machines")] = False,
@@ -38,7 +42,9 @@ def suite(
     from autoreproduce.runner.suite.schema import read_suite
 
     short = [f"{key}={value}" for key, value in (("model", model), ("base_url", base_url)) if value]
-    plan = Plan(read_suite(file), parse_changes([*(set_ or ()), *short]))
+    content = read_suite(file)
+    content.masked(dataset, [each for part in n or () for each in part.split(",")])
+    plan = Plan(content, parse_changes([*(set_ or ()), *short]))
     plan.choose(tasks or (), variants or (), trials)
     folder = out or plan.settings(plan.trials[0].variant).runs_dir / "suites" / plan.suite.name
     count = workers or plan.suite.workers

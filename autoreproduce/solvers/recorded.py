@@ -59,10 +59,10 @@ def recorded(trial: Trial, model_name: str, budget: Budget, settings: Settings, 
         def wrap_tool_call(self, request: Any, handler: Any) -> Any:
             call = request.tool_call
             asked = [call["name"], call["args"]]
-            result = trial.step("execute", "sandbox", call["name"], asked, lambda: _tool(call, handler(request))).result
+            step = trial.step("execute", "sandbox", call["name"], asked, lambda: _tool(call, handler(request)))
             if call["name"] == "submit":  # of a replayed call the tool itself was not run
                 bench.submitted, bench.answer = True, str(call["args"].get("answer", ""))
-            return ToolMessage(result["stdout"], tool_call_id=call["id"], name=call["name"])
+            return ToolMessage(step.result["stdout"], tool_call_id=call["id"], name=call["name"])
 
     def _live(request: Any, handler: Any, asked: Any) -> dict[str, Any]:
         text = "\n\n".join(f"# {kind}\n\n{content}" for kind, content in asked)
@@ -75,8 +75,9 @@ def recorded(trial: Trial, model_name: str, budget: Budget, settings: Settings, 
             held.settle(cost)
         prompt, shape = prompt_digests([(kind, str(content)) for kind, content in asked])
         return {
-            "reply": reply.text, "tool_calls": message.tool_calls, "usage": reply.usage.as_dict(), "price": cost.dollars,
-            "model": reply.model or model_name, "finish": reply.finish, "prompt": prompt, "shape": shape,
+            "reply": reply.text, "tool_calls": message.tool_calls, "usage": reply.usage.as_dict(),
+            "price": cost.dollars, "model": reply.model or model_name, "finish": reply.finish, "prompt": prompt,
+            "shape": shape,
         }  # fmt: skip
 
     def _tool(call: Any, message: Any) -> dict[str, Any]:

@@ -162,3 +162,21 @@ def test_passages_nearest_to_a_function():
     assert paper_for(paper, "x", "full") == paper and paper_for(paper, "x", "none") == ""
     assert paper_for(paper, "x", "oracle", ["the passage"]) == "the passage"
     assert nearest(["a b", "c d"], "c", 1) == ["c d"] and len(split(paper)) > 3
+
+
+def test_a_verifier_chooses_without_the_gold(run, tmp_path):
+    from typer.testing import CliRunner
+
+    from autoreproduce.cli import app
+
+    with chat_server([WRONG, RIGHT, RIGHT, '{"reasons": ["max", "sum", "sum"], "chosen": 2}']) as server:
+        for out in ("suite/1", "suite/2", "suite/3"):
+            run(server, out=out)
+        arguments = ["passes", str(tmp_path / "suite"), "--at", "1,3", "--by", "agreement,reader", "--model", "some"]
+        done = CliRunner().invoke(app, [*arguments, "--base-url", server.base_url])
+    assert done.exit_code == 0, done.output
+    assert "0.67 [" in done.output and "1.00 [" in done.output and "100%" in done.output
+    asked = server.requests[-1].prompt
+    assert "Candidate 3" in asked and "max(values)" in asked and "2.9" not in asked.split("Candidate 1")[0]
+    asking = CliRunner().invoke(app, ["passes", str(tmp_path / "suite"), "--by", "checker"])
+    assert isinstance(asking.exception, UsageError) and "--by agreement" in str(asking.exception)

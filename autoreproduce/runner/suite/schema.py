@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -62,7 +63,9 @@ class SuiteFile(Strict):
     name: Name
     description: str = ""
     benchmark: str = Field("reproducebench", description="where the tasks' names are looked up")
-    dataset: Path | None = Field(None, description="of autoexperiment: the set's folder; the one that ships where unset")
+    dataset: Path | None = Field(
+        None, description="of autoexperiment: the set's folder; the one that ships where unset"
+    )
     n: list[int] = Field([1], description="of autoexperiment, where tasks is `all`: how many functions are masked")
     tasks: list[TaskEntry] | None = Field(description="names, tasks of one's own, or all (None)")
     variants: dict[Name, Variant] = Field({"default": Variant()}, min_length=1)
@@ -100,6 +103,15 @@ class SuiteFile(Strict):
     def folder(self) -> Path:
         """Where the file lies: what its paths are relative to."""
         return self._source.path.parent if self._source else Path()
+
+    def masked(self, dataset: Path | None, n: Sequence[str]) -> None:
+        """What the command line says of masked tasks. Raises UsageError where the suite has none, or n is no number."""
+        if (dataset or n) and self.benchmark != "autoexperiment":
+            raise UsageError("--dataset and --n are for suites of autoexperiment: leave them out")
+        if wrong := [each for each in n if not each.isdigit()]:
+            raise UsageError(f"--n {wrong[0]} is no number: write e.g. --n 1,2")
+        self.dataset = dataset.resolve() if dataset else self.dataset
+        self.n = [int(each) for each in n] or self.n
 
     def wrong(self, place: Place, what: str) -> UsageError:
         """The error for a field that the schema alone cannot judge."""

@@ -1,0 +1,135 @@
+"""Pass@1 and Pass@k over attempts on masked tasks, and what a verifier that does not know the gold makes of them."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from autoreproduce.autoexperiment.estimate import Attempt, Rate, gap_closed, rate
+from autoreproduce.autoexperiment.layout import lay_out
+from autoreproduce.autoexperiment.outcome import TaskOutcome
+from autoreproduce.autoexperiment.taskset import read_proofs
+from autoreproduce.benchmarks.autoexperiment import masked_of
+from autoreproduce.budget import Budget
+from autoreproduce.errors import UsageError
+from autoreproduce.eval.tables.build import Table
+from autoreproduce.models import open_model
+from autoreproduce.solvers.masked import functions_of
+from autoreproduce.solvers.verifier import By, by_agreement, by_model, candidate_of
+from autoreproduce.task import Task
+from autoreproduce.trial import Trial
+
+if TYPE_CHECKING:
+    from autoreproduce.config import Settings
+
+WAYS: tuple[By, ...] = ("agreement", "checker", "reader")
+
+
+def read_attempts(folder: Path) -> list[tuple[Path, Task, Attempt]]:
+    """Every judged attempt below a folder. Raises UsageError where there is none."""
+    found = list(_attempts(folder))
+    if not found:
+        raise UsageError(f"{folder} holds no attempt on masked functions: run the suite autoexperiment first")
+    return found
+
+
+def _attempts(folder: Path) -> Iterator[tuple[Path, Task, Attempt]]:
+    for path in sorted(folder.glob("**/judged.json")):
+        trial = Trial.read(path.parent)
+        judged = TaskOutcome.model_validate_json(path.read_text(encoding="utf-8"))
+        task = Task.model_validate(trial.record.task_json)
+        outcome = trial.outcome
+        if outcome is None or outcome.status == "stopped":
+            continue
+        proofs = read_proofs(task.masked_set) if task.masked_set else {}
+        proof = proofs.get(judged.combined_id)
+        yield path.parent, task, Attempt(
+            agent=trial.record.solver, combined_id=judged.combined_id, paper_id=judged.paper_id, n=judged.n,
+            strict=judged.strict.passed, upstream=judged.upstream.passed, losses=judged.strict.losses, kind=judged.kind,
+            counts=proof is None or proof.proven, steps=sum(step.kind == "model" for step in trial.steps),
+            tokens=sum(outcome.usage.get(kind, 0) for kind in ("input", "output")), dollars=outcome.cost,
+            seconds=outcome.seconds,
+        )  # fmt: skip
+
+
+def pass_table(attempts: Sequence[Attempt], ks: Sequence[int]) -> Table:
+    """By agent and n: Pass@k with intervals of 95 %, the public rule beside the strict one, cost a pass."""
+    groups: dict[tuple[str, int], list[Attempt]] = defaultdict(list)
+    for each in attempts:
+        if each.counts:
+            groups[each.agent, each.n].append(each)
+    rows: list[list[Any]] = []
+    for (agent, n), group in sorted(groups.items()):
+        passes = sum(each.strict for each in group)
+        per_pass = f"{sum(each.tokens for each in group) / passes:,.0f}" if passes else "no pass"
+        names = {each.combined_id for each in group}
+        rows.append([agent, n, len(names), len(group), *(_rate(rate(group, k)) for k in ks),
+                     _rate(rate(group, 1, "upstream")), sum(e.steps for e in group) / len(group), per_pass])  # fmt: skip
+    columns = [
+        "agent",
+        "n",
+        "tasks",
+        "attempts",
+        *(f"Pass@{k}" for k in ks),
+        "Pass@1, public rule",
+        "calls",
+        "tokens a pass",
+    ]
+    left = sorted({each.combined_id for each in attempts if not each.counts})
+    notes = ["Intervals of 95 % over tasks.", *([f"Left out, since unproven: {', '.join(left)}."] if left else [])]
+    return Table("passes", "Masked functions", columns, rows, notes)
+
+
+def verify(folder: Path, by: Sequence[By], model: str | None, settings: Settings, note: Callable[[str], None]) -> Table:
+    """One chosen candidate for each task and agent, by each way; Pass@1 of the choices, and the gap closed.
+
+    Raises UsageError where a way needs a model and none is named.
+    """
+    if not model and set(by) - {"agreement"}:
+        raise UsageError("a checker or reader is a model: add --model provider:name, or take --by agreement")
+    groups: dict[tuple[str, int, str], list[tuple[Path, Task, Attempt]]] = defaultdict(list)
+    for path, task, attempt in read_attempts(folder):
+        groups[attempt.agent, attempt.n, attempt.combined_id].append((path, task, attempt))
+    chosen: dict[tuple[str, int, str], list[bool]] = defaultdict(list)
+    opened = open_model(settings, model) if model else None
+    budget = Budget.parse(settings.budget)
+    for (agent, n, name), group in sorted(groups.items()):
+        masked = masked_of(group[0][1])
+        candidates = [candidate_of(masked, path) for path, _, _ in group]
+        for way in by:
+            index = by_agreement(candidates)
+            if way != "agreement":
+                place, code = folder / "verifier" / f"{name}-{agent}", _masked_code(masked)
+                picked, reason = by_model(masked, candidates, way, opened, str(model), settings, budget, place, code)
+                note(f"{name}, {agent}, {way}: {reason}"[:300])
+                index = 0 if picked is None else picked
+            chosen[agent, n, way].append(group[index][2].strict)
+    return _verified(groups, chosen)
+
+
+def _verified(groups: Any, chosen: dict[tuple[str, int, str], list[bool]]) -> Table:
+    rows: list[list[Any]] = []
+    for (agent, n, way), passes in sorted(chosen.items()):
+        tried = [a for (other, m, _), group in groups.items() if (other, m) == (agent, n) for _, _, a in group]
+        most = min(len(group) for (other, m, _), group in groups.items() if (other, m) == (agent, n))
+        one, top = rate(tried, 1), rate(tried, most)
+        share = sum(passes) / len(passes)
+        closed = gap_closed(share, one.value, top.value) if one and top else None
+        rows.append([agent, n, way, len(passes), _rate(one), share, f"{_rate(top)} (k = {most})",
+                     "no gap" if closed is None else f"{closed:.0%}"])  # fmt: skip
+    columns = ["agent", "n", "by", "tasks", "Pass@1", "chosen", "Pass@k", "gap closed"]
+    return Table("verifier", "A verifier over the same attempts", columns, rows)
+
+
+def _masked_code(masked: Any) -> str:
+    with tempfile.TemporaryDirectory(prefix="autoexperiment-") as place:
+        lay_out(masked, Path(place))
+        files = dict.fromkeys(file for file, _ in functions_of(masked))
+        return "\n\n".join(f"~~~python\n# {f}\n{(Path(place) / f).read_text(encoding='utf-8')}\n~~~" for f in files)
+
+
+def _rate(found: Rate | None) -> str:
+    return "–" if found is None else f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"

@@ -1,0 +1,120 @@
+"""Chooses one of k attempts on a masked task without the gold, and says how much of the gap to Pass@k that closes.
+
+Source: AutoExperiment (arXiv 2506.19724), its verifier. Each candidate was run by the harness; its numbers are known
+and the gold is not shown to anyone. Three ways: by agreement (the largest group of candidates with equal numbers, the
+first of it), by a model that checks each candidate against paper and callers, by a model that reads them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel, Field
+
+from autoreproduce.agents import Agent
+from autoreproduce.autoexperiment.compare import paths_of
+from autoreproduce.autoexperiment.masking import read_source
+from autoreproduce.autoexperiment.outcome import TaskOutcome
+from autoreproduce.config import digest
+from autoreproduce.content import folder
+from autoreproduce.errors import ReplyError, SourceError
+from autoreproduce.prompting import Prompts
+from autoreproduce.solvers.masked import functions_of
+from autoreproduce.trial import Trial, TrialRecord, now
+
+if TYPE_CHECKING:
+    from autoreproduce.autoexperiment.selection import MaskedTask
+    from autoreproduce.budget import Budget
+    from autoreproduce.config import Settings
+
+By = Literal["agreement", "checker", "reader"]
+NEAR = 1e-3  # relative: two candidates whose numbers are so near did the same
+
+
+class Choice(BaseModel):
+    """A model's answer: what it found in each candidate, and the number of the one it chose, from 1."""
+
+    reasons: list[str] = []
+    chosen: int = Field(ge=1, strict=True)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One attempt: the functions as they were written, and what the harness's run of them gave."""
+
+    folder: Path
+    code: str
+    outcome: TaskOutcome
+
+
+def candidate_of(masked: MaskedTask, attempt: Path) -> Candidate:
+    """The candidate that an attempt's folder holds."""
+    outcome = TaskOutcome.model_validate_json((attempt / "judged.json").read_text(encoding="utf-8"))
+    parts = []
+    for file, address in functions_of(masked):
+        try:
+            source = read_source(attempt / "workspace", file)
+            parts.append(f"~~~python\n# {file}\n{source.text(source.find(address))}\n~~~")
+        except SourceError as error:
+            parts.append(f"(no function: {error})")
+    return Candidate(attempt, "\n\n".join(parts), outcome)
+
+
+def by_agreement(candidates: Sequence[Candidate]) -> int:
+    """The index of the first candidate of the largest group with equal numbers; those without numbers come last."""
+    ran = [n for n, each in enumerate(candidates) if each.outcome.numbers]
+    if not ran:
+        return 0
+    groups = {n: [m for m in ran if _alike(candidates[n], candidates[m])] for n in ran}
+    return max(ran, key=lambda n: (len(groups[n]), -n))
+
+
+def by_model(
+    masked: MaskedTask, candidates: Sequence[Candidate], by: By, model: Any, model_name: str, settings: Settings,
+    budget: Budget, home: Path, code: str,
+) -> tuple[int | None, str]:  # fmt: skip
+    """The index that a model chooses and its reasons; None where its replies cannot be used. Kept below `home`.
+
+    `code`: the masked file or files, as the solvers saw them.
+    """
+    shown = [
+        {"code": each.code, "numbers": json.dumps(each.outcome.numbers) or each.outcome.reason} for each in candidates
+    ]
+    what = digest([masked.id, by, model_name, shown])
+    trial = Trial.open(home / f"{by}-{what[:8]}", _record(masked, model_name))
+    trial.phase("verify")
+    prompts = Prompts(folder("prompts") / "autoexperiment")
+    agent = Agent("research", model, model_name, prompts, trial, budget, settings)
+    try:
+        found = agent.structured(
+            "read", Choice, paper=masked.paper.text, experiments=masked.experiments, code=code, candidates=shown,
+            checking=by == "checker",
+        )  # fmt: skip
+    except ReplyError as error:
+        return None, str(error)
+    finally:
+        trial.close()
+    if found.chosen > len(candidates):
+        return None, f"it chose candidate {found.chosen} of {len(candidates)}"
+    return found.chosen - 1, "; ".join(found.reasons)
+
+
+def _alike(one: Candidate, other: Candidate) -> bool:
+    ours, theirs = paths_of(one.outcome.numbers), paths_of(other.outcome.numbers)
+    return ours.keys() == theirs.keys() and all(_near(ours[path], theirs[path]) for path in ours)
+
+
+def _near(one: Any, other: Any) -> bool:
+    numbers = isinstance(one, int | float) and isinstance(other, int | float)
+    return math.isclose(one, other, rel_tol=NEAR, abs_tol=1e-9) if numbers else bool(one == other)
+
+
+def _record(masked: MaskedTask, model_name: str) -> TrialRecord:
+    return TrialRecord(
+        task=masked.id, profile="", solver="verifier", model=model_name, settings={}, task_digest="", created=now()
+    )
