@@ -27,12 +27,13 @@ COMMANDS = {
     "mask": "Make proven tasks out of any repository: functions masked, a command to run, its numbers to reach.",
     "passes": "Pass@1 and Pass@k by agent and n, with intervals; a verifier over the same attempts.",
     "dataset": "Say what an AutoExperiment dataset holds, and name every fault of it.",
-    "report": "Write a trial's report again from its files.",
+    "compare": "Compare two suites, paired by task: B − A with its interval, win/tie/loss, ratio.",
+    "report": "Write a trial's report again from its files, or a suite's as a static site.",
     "doctor": "Check what a trial needs on this machine, and name the mend of what is missing.",
     "graph": "Print the method's graph as Mermaid.",
 }
 MODULES = {  # the others are in cli_commands
-    **dict.fromkeys(("score", "calibrate", "table"), "cli_score"),
+    **dict.fromkeys(("score", "calibrate", "table", "compare"), "cli_score"),
     **dict.fromkeys(("suite", "watch"), "cli_suite"),
     **dict.fromkeys(("mask", "passes", "dataset"), "cli_autoexperiment"),
 }

@@ -165,8 +165,13 @@ def lineage(
 
 
 @app.command()
-def report(folder: Annotated[Path, typer.Argument(help="a trial's folder")]) -> None:
-    """Write a trial's report again from its files."""
+def report(folder: Annotated[Path, typer.Argument(help="a trial's folder, or a suite's")]) -> None:
+    """Write a trial's report again from its files, or a suite's as a static site."""
+    if not (folder / "trial.json").exists() and any(folder.glob("**/trial.json")):
+        from autoreproduce.eval.site.write import write_site
+
+        print(write_site(folder))
+        return
     from autoreproduce.eval.report import write_report
     from autoreproduce.task import Task
     from autoreproduce.trial import Trial

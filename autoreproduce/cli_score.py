@@ -105,6 +105,32 @@ def table(
         print(f"{len(written)} files in {home}")
 
 
+@app.command()
+def compare(
+    first: Annotated[Path, typer.Argument(help="a suite's folder, or any folder of trials: A")],
+    second: Annotated[Path, typer.Argument(help="the other: B")],
+    json: Annotated[bool, typer.Option("--json", help="one JSON object a measure")] = False,
+) -> None:
+    """Compare two suites, paired by task: B − A with its interval, win/tie/loss, ratio."""
+    from dataclasses import asdict
+
+    from autoreproduce.eval.compare import compare as compare_rows
+    from autoreproduce.eval.tables.build import Table
+    from autoreproduce.eval.tables.rows import machine_of, read_rows
+    from autoreproduce.eval.tables.write import markdown
+
+    found = compare_rows(read_rows(first), read_rows(second), (machine_of(first), machine_of(second)))
+    if json:
+        for one in found:
+            print(json_module.dumps(asdict(one)))
+        return
+    columns = ["measure", "tasks", "A", "B", "B − A", "B wins", "ties", "B loses", "B / A"]
+    rows: list[list[Any]] = [
+        [o.measure, o.tasks, o.first, o.second, o.difference, o.wins, o.ties, o.losses, o.ratio] for o in found
+    ]
+    print(markdown(Table("compare", f"A: {first}, B: {second}", columns, rows)))
+
+
 def _floors(given: list[str]) -> dict[str, float]:
     from autoreproduce.eval.scorers import LEVELS
 

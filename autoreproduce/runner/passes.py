@@ -6,6 +6,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from autoreproduce.autoexperiment.estimate import Attempt, Rate, gap_closed, rate
@@ -67,7 +68,7 @@ def pass_table(attempts: Sequence[Attempt], ks: Sequence[int]) -> Table:
         per_pass = f"{sum(each.tokens for each in group) / passes:,.0f}" if passes else "no pass"
         names = {each.combined_id for each in group}
         rows.append([agent, n, len(names), len(group), *(_rate(rate(group, k)) for k in ks),
-                     _rate(rate(group, 1, "upstream")), sum(e.steps for e in group) / len(group), per_pass])  # fmt: skip
+                     _rate(rate(group, 1, "upstream")), fmean(e.steps for e in group), per_pass])  # fmt: skip
     columns = [
         "agent",
         "n",

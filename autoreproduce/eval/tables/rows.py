@@ -53,6 +53,15 @@ def read_rows(folder: Path) -> list[Row]:
     return rows
 
 
+def machine_of(folder: Path) -> str:
+    """The machines that the trials below a folder ran on, as one text: times of others are not comparable."""
+    found = set()
+    for path in folder.glob("**/trial.json"):
+        if "judge" not in path.relative_to(folder).parts:
+            found.add(str(sorted(Trial.read(path.parent).record.hardware.items())))
+    return "; ".join(sorted(found))
+
+
 def _rows(folder: Path) -> Iterator[Row]:
     for path in sorted(folder.glob("**/trial.json")):
         if "judge" in path.relative_to(folder).parts:

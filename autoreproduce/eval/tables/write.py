@@ -37,7 +37,7 @@ def markdown(table: Table) -> str:
     """A Markdown table with its title and notes."""
     from tabulate import tabulate
 
-    rows = [[_text(cell).replace("|", "\\|") for cell in row] for row in table.rows]
+    rows = [[cell_text(cell).replace("|", "\\|") for cell in row] for row in table.rows]
     body = tabulate(rows, table.columns, tablefmt="github", disable_numparse=True)
     return "\n".join([f"**{table.title}**", "", body, *(f"\n{note}" for note in table.notes)]) + "\n"
 
@@ -46,7 +46,7 @@ def latex(table: Table) -> str:
     """A LaTeX tabular with booktabs' rules; special characters are escaped."""
     from tabulate import tabulate
 
-    rows = [[_text(cell) for cell in row] for row in table.rows]
+    rows = [[cell_text(cell) for cell in row] for row in table.rows]
     body = tabulate(rows, table.columns, tablefmt="latex_booktabs", disable_numparse=True)
     return f"% {table.title}\n{body.replace('±', chr(92) + 'ensuremath{' + chr(92) + 'pm}')}\n"
 
@@ -79,6 +79,11 @@ def draw(rows: Sequence[Row], home: Path, human: Mapping[str, float] | None = No
         figure = Figure(figsize=(7, 3.2), layout="constrained")
         _gaps(figure.subplots(), rows)
         paths.append(_save(figure, home / "gap.svg"))
+    priced = [row for row in rows if row.tokens and "mixed" in row.scores]
+    if priced:
+        figure = Figure(figsize=(5, 3.2), layout="constrained")
+        _costs(figure.subplots(), priced)
+        paths.append(_save(figure, home / "cost.svg"))
     judged = [(row, human[row.trial]) for row in rows if human and row.trial in human]
     if judged:
         figure = Figure(figsize=(4.2, 4), layout="constrained")
@@ -98,6 +103,18 @@ def _gaps(axes: Any, rows: Sequence[Row]) -> None:
     axes.legend()
 
 
+def _costs(axes: Any, rows: Sequence[Row]) -> None:
+    """Score at the mixed level against dollars, or tokens where a price is unknown."""
+    known = all(row.dollars is not None for row in rows)
+    for variant in dict.fromkeys(row.variant for row in rows):
+        group = [row for row in rows if row.variant == variant]
+        axes.plot([row.dollars if known else row.tokens for row in group], [row.scores["mixed"] for row in group], "o",
+                  label=variant, alpha=0.7)  # fmt: skip
+    axes.set_xlabel("dollars" if known else "tokens")
+    axes.set_ylabel("mixed level")
+    axes.legend()
+
+
 def _against_people(axes: Any, judged: Sequence[tuple[Row, float]]) -> None:
     for level in ("paper", "code", "mixed"):
         points = [(score, row.scores[level]) for row, score in judged if level in row.scores]
@@ -114,7 +131,7 @@ def _save(figure: Any, path: Path) -> Path:
     return path
 
 
-def _text(cell: Cell) -> str:
+def cell_text(cell: Cell) -> str:
     """A number as people write it; «–» where there is none."""
     if cell is None:
         return "–"

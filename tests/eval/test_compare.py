@@ -1,0 +1,65 @@
+"""Suites against each other: paired, with intervals, and refused where a comparison would say nothing."""
+
+import dataclasses
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autoreproduce.errors import UsageError
+from autoreproduce.eval.compare import compare
+from autoreproduce.eval.tables.rows import Row
+
+
+def row(task="a", gap=0.1, mixed=None, judge="j", profile="small", seconds=1.0, tokens=10):
+    return Row(
+        trial=f"{task}/1", task=task, profile=profile, variant="v", solver="s", model="m", executed=1.0, gap=gap,
+        signed_gap=gap, metric=1.0, reference=1.0, dollars=None, tokens=tokens, seconds=seconds,
+        scores={} if mixed is None else {"mixed": mixed}, judges={} if mixed is None else {"mixed": judge},
+    )  # fmt: skip
+
+
+def by_name(found):
+    return {one.measure: one for one in found}
+
+
+def test_trials_are_paired_by_task_and_averaged_within():
+    first = [row("a", 0.2), row("a", 0.4), row("b", 0.5), row("only here", 0.0)]
+    second = [row("a", 0.1), row("b", 0.5)]
+    gap = by_name(compare(first, second))["gap"]
+    assert (gap.tasks, gap.first, gap.second) == (2, pytest.approx(0.4), pytest.approx(0.3))
+    assert gap.difference.mean == pytest.approx(-0.1) and (gap.wins, gap.ties, gap.losses) == (1, 1, 0)
+
+
+def test_what_is_better_depends_on_the_measure():
+    found = by_name(compare([row(mixed=50, gap=0.5)], [row(mixed=80, gap=0.1, tokens=30)]))
+    assert found["mixed"].wins == found["gap"].wins == found["tokens"].losses == 1
+    assert found["tokens"].ratio == 3 and "dollars" not in found
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=8))
+def test_turned_round_wins_are_losses(pairs):
+    first = [row(str(n), a) for n, (a, _) in enumerate(pairs)]
+    second = [row(str(n), b) for n, (_, b) in enumerate(pairs)]
+    one, other = (by_name(compare(*both))["gap"] for both in ((first, second), (second, first)))
+    assert (one.wins, one.losses) == (other.losses, other.wins)
+    assert one.difference.mean == pytest.approx(-other.difference.mean)
+
+
+def test_other_profiles_tasks_and_judges_are_refused_with_the_reason():
+    with pytest.raises(UsageError, match=r"small against full"):
+        compare([row()], [row(profile="full")])
+    with pytest.raises(UsageError, match="no task"):
+        compare([row("a")], [row("b")])
+    with pytest.raises(UsageError, match="other judges"):
+        compare([row(mixed=1)], [row(mixed=1, judge="k")])
+
+
+def test_times_of_other_machines_are_left_out():
+    assert "seconds" not in by_name(compare([row()], [row()], ("one", "other")))
+    assert "seconds" in by_name(compare([row()], [row()], ("one", "one")))
+
+
+def test_all_of_it_is_json():
+    json.dumps([dataclasses.asdict(one) for one in compare([row()], [row(gap=0.3)])])
