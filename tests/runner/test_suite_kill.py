@@ -148,11 +148,12 @@ def test_two_hundred_trials_that_wait_take_no_more_memory_than_twenty(tmp_path: 
     peaks = {}
     for trials in (20, 200):
         file = lay_out(tmp_path / str(trials), trials=trials, how={"calls": 1})
-        with chat_server(lambda request: Answer("7", hang=30)) as server:
-            with start(file, server.base_url, "--workers", "1") as running:
-                wait_for(lambda server=server: server.requests)
-                time.sleep(0.5)
-                status = Path(f"/proc/{running.pid}/status").read_text()
-                peaks[trials] = int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1])
-                running.kill()
+        with (
+            chat_server(lambda request: Answer("7", hang=30)) as server,
+            start(file, server.base_url, "--workers", "1") as running,
+        ):
+            wait_for(lambda server=server: server.requests)
+            time.sleep(0.5)
+            status = Path(f"/proc/{running.pid}/status").read_text()
+            peaks[trials] = int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1])
     assert peaks[200] - peaks[20] < 2_000, peaks  # KB
