@@ -60,14 +60,17 @@ class DockerSandbox:
         self._index = inside.index(settings, inside.caller())
         with engine():
             self._client = connect(60)
-            self._image = ensure_image(self._client, settings, note)
-            self._info = self._client.info()
-            path = environment_of(self._client.images.get(self._image).attrs).get(
-                "PATH", "/usr/local/bin:/usr/bin:/bin"
-            )
-            remove_stale(self._client, label)
+            try:
+                self._image = ensure_image(self._client, settings, note)
+                self._info = self._client.info()
+                image = environment_of(self._client.images.get(self._image).attrs)
+                remove_stale(self._client, label)
+            except BaseException:
+                self._client.close()
+                raise
         data = DATA if self._data else ""
-        self._variables = inside.variables(self.limits, home=HOME, data=data, packages=PACKAGES, path=path)
+        self._variables = inside.variables(self.limits, home=HOME, data=data, packages=PACKAGES,
+                                           path=image.get("PATH", "/usr/local/bin:/usr/bin:/bin"))  # fmt: skip
         self.promises = (
             "programs see the workspace, the data and the image alone, without network or privileges, on a read-only "
             "system; memory, processes and processors are limited by the Engine, disk by looking every second."
@@ -98,9 +101,11 @@ class DockerSandbox:
 
     def close(self) -> None:
         """See autoreproduce.Sandbox."""
-        with engine():
-            if self._container is not None:
-                self._discard(self._container)
+        try:
+            with engine():
+                if self._container is not None:
+                    self._discard(self._container)
+        finally:
             self._client.close()
 
     def _run(

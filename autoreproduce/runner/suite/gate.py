@@ -3,14 +3,15 @@
 The provider's own client would retry with its place held, and nobody else would learn of the 429. So in a suite the
 clients do not retry; each call goes through the gate of its model, which gives its place away while it waits.
 
-The limit is moved once a window, by what the window brought. Refusals lower it by a third. But some providers refuse
-a share of calls whatever one does, and there each step down only loses: where lowering the limit took as much from
-the calls that succeed as from those in flight, and refusals stayed as frequent, the step is taken back and the limit
-rests for a while. Without refusals the limit rises by a quarter.
+The limit moves once a window. Refusals lower it; but some providers refuse a share of calls whatever one does, and
+there fewer in flight only means fewer that succeed. So what the last move did to the calls that succeed decides: where
+they changed with the limit, more in flight bring more, and it goes up; where they did not, the provider grants no
+more than that, and it goes down. Without refusals it rises.
 """
 
 from __future__ import annotations
 
+import math
 import random
 import threading
 import time
@@ -22,70 +23,81 @@ from typing import Any, TypeVar
 from autoreproduce.model_errors import may_pass, retry_after, status_of
 
 T = TypeVar("T")
-SMALLEST = 8  # calls in a window: fewer say nothing about a share
-REST = 5  # windows for which a limit that proved right is left alone
+SMALLEST = 16  # calls in a window: fewer say nothing about a rate
+FEW = 0.02  # share of refusals that is none
+MOST = 0.6  # share of refusals above which there are too many calls, whatever else is true
+REST = 6  # windows at the most that is allowed, before fewer are tried
 LONGEST = 60.0  # seconds between two tries of a call
 
 
 @dataclass
 class Window:
-    """What came of the calls that ended in a stretch of time under one limit."""
+    """What came of the calls that ended in a stretch of time under one limit.
+
+    The first `skip` are not counted: they began under another limit.
+    """
 
     limit: float
+    skip: int
     began: float
     fine: int = 0
     refused: int = 0
 
-    @property
-    def calls(self) -> int:
-        """All that ended in it."""
-        return self.fine + self.refused
+    def count(self, fine: bool, now: float) -> bool:
+        """One more call ended. True where the window is full."""
+        if self.skip:
+            self.skip -= 1
+            self.began = now
+            return False
+        self.fine, self.refused = self.fine + fine, self.refused + (not fine)
+        return self.fine + self.refused >= max(SMALLEST, 2 * self.limit)
 
     @property
     def share(self) -> float:
         """Of refusals."""
-        return self.refused / self.calls if self.calls else 0.0
+        return self.refused / (self.fine + self.refused)
 
     def rate(self, now: float) -> float:
-        """Calls a second that succeeded."""
-        return self.fine / max(now - self.began, 1e-9)
+        """Calls a second that succeeded; a little more than none, so that rates can be compared."""
+        return (self.fine + 0.5) / max(now - self.began, 1e-9)
 
 
 class Pace:
-    """The limit of calls in flight, from `least` to `most`; not safe for threads by itself."""
+    """The limit of calls in flight, from 1 to `most`; not safe for threads by itself."""
 
     def __init__(self, most: int, now: float) -> None:
         self.most = most
         self.limit = float(most)
-        self.window = Window(self.limit, now)
-        self._before: tuple[Window, float] | None = None  # the window before the limit was lowered, and its rate
+        self._window = Window(self.limit, 0, now)
+        self._before: tuple[float, float] | None = None  # limit and rate of the window before
         self._rest = 0
 
     def count(self, fine: bool, now: float) -> None:
         """A call ended; at the end of a window the limit moves."""
-        window = self.window
-        window.fine, window.refused = window.fine + fine, window.refused + (not fine)
-        if window.calls >= max(SMALLEST, self.limit):
-            self._move(window, now)
-            self.window = Window(self.limit, now)
+        if not self._window.count(fine, now):
+            return
+        limit, rate = self.limit, self._window.rate(now)
+        self._move(self._window.share, rate)
+        self._before = (limit, rate)
+        self._window = Window(self.limit, 0 if limit == self.limit else int(max(limit, self.limit)), now)
 
-    def _move(self, window: Window, now: float) -> None:
-        before, self._before = self._before, None
-        if not window.refused:
-            self.limit = min(self.most, self.limit * 1.25 + 1)
-        elif before is not None and self._lost(before, window, now):
-            self.limit, self._rest = before[0].limit, REST
-        elif self._rest:
+    def _move(self, share: float, rate: float) -> None:
+        if share <= FEW:
+            self.limit = min(self.most, self.limit * 1.15 + 0.5)
+        elif share < MOST and self._more_brings_more(rate):
+            self.limit = min(self.most, self.limit * 1.5)
+            self._rest = REST
+        elif self._rest and self.limit >= self.most:
             self._rest -= 1
         else:
-            self._before = (window, window.rate(now))
             self.limit = max(1.0, self.limit * 2 / 3)
 
-    @staticmethod
-    def _lost(before: tuple[Window, float], window: Window, now: float) -> bool:
-        """True where fewer in flight meant fewer that succeed, and refusals as frequent as before."""
-        was, rate = before
-        return window.rate(now) < 0.85 * rate and window.share > 0.7 * was.share
+    def _more_brings_more(self, rate: float) -> bool:
+        """True where the last move of the limit changed the calls that succeed by more than half as much."""
+        if self._before is None or self._before[0] == self.limit:
+            return False
+        moved = math.log(self.limit / self._before[0])
+        return math.log(rate / self._before[1]) / moved > 0.5
 
 
 class Gate:
