@@ -20,7 +20,9 @@ ASKED = re.compile(rb"Trial (\S+), call (\d+)")
 BODY = json.dumps(
     {
         "id": "c1", "object": "chat.completion", "created": 0, "model": "scripted",
-        "choices": [{"index": 0, "message": {"role": "assistant", "content": "7 " + "words " * 50}, "finish_reason": "stop"}],
+        "choices": [
+            {"index": 0, "message": {"role": "assistant", "content": "7 " + "words " * 50}, "finish_reason": "stop"}
+        ],
         "usage": {"prompt_tokens": 100, "completion_tokens": 50, "total_tokens": 150},
     }
 ).encode()  # fmt: skip

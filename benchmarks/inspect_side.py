@@ -26,7 +26,9 @@ def main() -> None:
             model = get_model()
             for n in range(turns):
                 text = f"{'x' * 4000}\n# What is asked\nTrial {state.sample_id}, call {n}: say a number."
-                state.output = await model.generate([ChatMessageSystem(content="You count."), ChatMessageUser(content=text)])
+                state.output = await model.generate(
+                    [ChatMessageSystem(content="You count."), ChatMessageUser(content=text)]
+                )
             return state
 
         return solve

@@ -215,7 +215,9 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=["throughput", "resume", "refused", "containers", "growth"])
     given = parser.parse_args()
     cpus = len(os.sched_getaffinity(0))
-    print(f"{date.today()}, {platform.machine()}, {cpus} processors, {platform.python_version()}, `{' '.join(sys.argv)}`\n")
+    print(
+        f"{date.today()}, {platform.machine()}, {cpus} processors, {platform.python_version()}, `{' '.join(sys.argv)}`\n"
+    )
     with tempfile.TemporaryDirectory(prefix="suites-") as name:
         scratch = Path(name)
         parts = {

@@ -158,6 +158,40 @@ def test_dollars_need_a_price_before_anything_begins(tmp_path: Path) -> None:
     assert summary.snapshot["cost"] == pytest.approx(3 * (100 * 1 + 20 * 10) / 1e6)
 
 
+def test_a_trial_killed_before_its_accounts_is_not_taken_for_finished(tmp_path: Path) -> None:
+    """Between a solver's outcome and the runner's sums: the journal is replayed, and no call made again."""
+    file = lay_out(tmp_path)
+    with chat_server(lambda request: "7") as server:
+        run(file, server.base_url)
+        path = tmp_path / "out/trials/one/default/1/outcome.json"
+        whole = json.loads(path.read_text())
+        path.write_text(json.dumps({**whole, "usage": {}, "cost": None, "phases": {}}))
+        summary = run(file, server.base_url)
+        assert len(server.requests) == 3
+        (path.parent / "report.html").unlink()
+        run(file, server.base_url)
+        assert (path.parent / "report.html").exists()
+    assert summary.snapshot["kept"] == 0
+    assert json.loads(path.read_text())["usage"] == whole["usage"]
+    assert summary.snapshot["tokens"] == 360
+
+
+def test_a_damaged_journal_stops_its_trial_alone(tmp_path: Path) -> None:
+    file = lay_out(tmp_path, ("one", "two"), retry_after=[60.0])
+    with chat_server([*"7" * 3, Answer(status=401), *"7" * 3]) as server:
+        run(file, server.base_url, workers=1, tasks=["one"])
+        (tmp_path / "out/trials/one/default/1/outcome.json").unlink()
+        journal = tmp_path / "out/trials/one/default/1/steps.jsonl"
+        journal.write_text("{not a step}\n" + journal.read_text())
+        run(file, server.base_url, tasks=["two"])
+        summary = run(file, server.base_url)
+    assert summary.exit_code == 4
+    assert {(planned.task, ended.status) for planned, ended in summary.ended.items()} == {
+        ("one", "not scored"), ("two", "succeeded"),
+    }  # fmt: skip
+    assert "line 1 is damaged" in summary.reason
+
+
 def test_one_runner_a_folder(tmp_path: Path) -> None:
     file, told = lay_out(tmp_path), []
     with chat_server(lambda request: "7") as server:
