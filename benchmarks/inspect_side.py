@@ -8,6 +8,7 @@ Each turn is a `generate` that the log's buffer records as it happens, so that a
 
 import os
 import sys
+from typing import Any
 
 
 def main() -> None:
@@ -21,14 +22,13 @@ def main() -> None:
     from inspect_ai.solver import Generate, TaskState, solver
 
     @solver
-    def steps():  # type: ignore[no-untyped-def]
+    def steps() -> Any:
         async def solve(state: TaskState, generate: Generate) -> TaskState:
             model = get_model()
             for n in range(turns):
                 text = f"{'x' * 4000}\n# What is asked\nTrial {state.sample_id}, call {n}: say a number."
-                state.output = await model.generate(
-                    [ChatMessageSystem(content="You count."), ChatMessageUser(content=text)]
-                )
+                asked = [ChatMessageSystem(content="You count."), ChatMessageUser(content=text)]
+                state.output = await model.generate(asked)
             return state
 
         return solve

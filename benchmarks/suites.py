@@ -97,25 +97,26 @@ def bytes_below(folder: Path) -> int:
 def throughput(scratch: Path, inspect: str | None, seconds: float) -> Iterator[str]:
     """(1) Many trials at once; CPU and clock of the start are taken off by a run of one call."""
     ideal = TRIALS * STEPS * seconds / AT_ONCE
-    yield f"**{TRIALS} trials of {STEPS} steps, {AT_ONCE} at once, an endpoint that answers in {1000 * seconds:.0f} ms**"
-    yield f"(ideal: {ideal:.1f} s)\n"
+    yield f"**{TRIALS} trials of {STEPS} steps, {AT_ONCE} at once, an endpoint that answers in {seconds} s** (ideal: "
+    yield f"{ideal:.1f} s)\n"
     yield "| | wall | of the ideal | CPU a step | on disk a step | peak memory |"
     yield "|---|---|---|---|---|---|"
     sides: dict[str, Any] = {"autoreproduce": run_suite}
     if inspect:
         sides["Inspect AI"] = lambda *given: run_inspect(inspect, *given)
-    for name, run in sides.items():
+    for side, run in sides.items():
         with endpoint("--seconds", str(seconds)) as url:
-            start = run(scratch / f"{name} {seconds} one", url, 1, 1, 1)
-            folder = scratch / f"{name} {seconds}"
+            start = run(scratch / f"{side} {seconds} one", url, 1, 1, 1)
+            folder = scratch / f"{side} {seconds}"
             cost = run(folder, url, TRIALS, STEPS, AT_ONCE)
             told = stats(url)
         assert told["answered"] == TRIALS * STEPS + 1, told["answered"]
         version = re.search(r"inspect_ai (\S+)", cost.output)
         wall, cpu = cost.wall - start.wall + seconds, 1000 * (cost.cpu - start.cpu) / (TRIALS * STEPS)
         disk = bytes_below(folder / "out" if run is run_suite else folder) / (TRIALS * STEPS)
+        name = f"{side} {version[1]}" if version else side
         yield (
-            f"| {name}{f' {version[1]}' if version else ''} | {wall:.1f} s | {100 * ideal / wall:.0f} % | {cpu:.1f} ms | "
+            f"| {name} | {wall:.1f} s | {100 * ideal / wall:.0f} % | {cpu:.1f} ms | "
             f"{disk / 1000:.1f} KB | {cost.peak:.0f} MB |"
         )
     yield ""
@@ -215,9 +216,8 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=["throughput", "resume", "refused", "containers", "growth"])
     given = parser.parse_args()
     cpus = len(os.sched_getaffinity(0))
-    print(
-        f"{date.today()}, {platform.machine()}, {cpus} processors, {platform.python_version()}, `{' '.join(sys.argv)}`\n"
-    )
+    print(f"{date.today()}, {platform.machine()}, {cpus} processors, Python {platform.python_version()}", end=", ")
+    print(f"`python {' '.join(sys.argv)}`\n")
     with tempfile.TemporaryDirectory(prefix="suites-") as name:
         scratch = Path(name)
         parts = {
