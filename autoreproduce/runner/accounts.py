@@ -6,6 +6,9 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from autoreproduce.journal import Step
     from autoreproduce.task import Task
     from autoreproduce.trial import Outcome, Trial
 
@@ -25,6 +28,11 @@ def close_accounts(outcome: Outcome, trial: Trial, task: Task, seconds: float) -
         outcome.phases.setdefault(name, {}).update(_phase(trial, name))
     if outcome.metric is not None:
         _compare(outcome, task)
+
+
+def accounted(outcome: Outcome, steps: Iterable[Step]) -> bool:
+    """False where a process was killed between its solver's word and its accounts: the journal then tells all again."""
+    return bool(outcome.usage) or not any(step.kind == "model" for step in steps)
 
 
 def _phase(trial: Trial, name: str) -> dict[str, float]:

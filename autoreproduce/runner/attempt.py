@@ -22,7 +22,7 @@ from autoreproduce.config import Settings, digest
 from autoreproduce.errors import AutoReproduceError, ReplyError, UsageError
 from autoreproduce.eval.report import write_report
 from autoreproduce.eval.result_folder import write_result
-from autoreproduce.runner.accounts import close_accounts
+from autoreproduce.runner.accounts import accounted, close_accounts
 from autoreproduce.runner.choose import ModelChoice, choose_model
 from autoreproduce.runner.machine import hardware, versions
 from autoreproduce.sandboxes import open_sandbox
@@ -83,7 +83,7 @@ def attempt(request: Request) -> Finished:
     trial = Trial.open(folder, _record(request, task, settings, choice), request.observers)
     try:
         outcome = trial.outcome
-        earlier = outcome is not None and outcome.status != "stopped"
+        earlier = outcome is not None and outcome.status != "stopped" and accounted(outcome, trial.steps)
         if outcome is None or not earlier:
             outcome = _run(request, task, settings, choice, trial)
         return Finished(folder, outcome, _close(trial, task, outcome, earlier), task, earlier)

@@ -7,6 +7,7 @@ import platform
 import shutil
 import subprocess
 import sys
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,12 @@ PACKAGES = (
 
 def versions() -> dict[str, str]:
     """Python's version and those of the packages that bear on a trial; what is not installed is left out."""
+    return dict(_versions())
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """Read once a process: a suite records many trials."""
     found = {"python": platform.python_version()}
     for name in PACKAGES:
         try:

@@ -23,7 +23,10 @@ ASKED = re.compile(r"Trial (\S+), call (\d+)")
 
 
 def lay_out(folder: Path, tasks: Sequence[str] = ("one",), trials: int = 1, variants: Any = None, **more: Any) -> Path:
-    """A suite's file with tasks of the tiny solver. `how` says what each trial does; other fields are the file's."""
+    """A suite's file with tasks of the tiny solver, or `tasks_` as they are given.
+
+    `how` says what each trial does; other fields are the file's.
+    """
     how = {"calls": 3, **more.pop("how", {})}
     settings = {"model": "scripted", "sandbox": "process", "max_output_tokens": 20, **more.pop("settings", {})}
     folder.mkdir(exist_ok=True, parents=True)
@@ -34,7 +37,7 @@ def lay_out(folder: Path, tasks: Sequence[str] = ("one",), trials: int = 1, vari
     content = {
         "name": "counting",
         "solver": "steps_solver:Steps",
-        "tasks": entries,
+        "tasks": more.pop("tasks_", entries),
         "trials": trials,
         "variants": variants or {"default": {}},
         "settings": settings,

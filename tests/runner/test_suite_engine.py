@@ -19,7 +19,10 @@ from chat_server import chat_server
 from own_engine import IMAGE, Engine, own_engine, why_not
 from suite_world import answered, asked, lay_out, run, start
 
+from autoreproduce.runner.suite.plan import Plan
 from autoreproduce.runner.suite.results import read_rows
+from autoreproduce.runner.suite.run import SuiteRun
+from autoreproduce.runner.suite.schema import read_suite
 
 pytestmark = [
     pytest.mark.docker, pytest.mark.slow, pytest.mark.skipif(bool(why_not()), reason=why_not()),
@@ -128,6 +131,30 @@ def test_kill_9_of_a_container_leaves_the_count_right(tmp_path: Path, engine: En
     lines = (tmp_path / "out/trials/one/default/1/steps.jsonl").read_text().splitlines()
     assert [s["result"]["exit_code"] for s in map(json.loads, lines) if s["kind"] == "execute"] == [137]
     assert engine.containers() == 0
+
+
+def test_each_container_waits_for_its_turn_to_start(tmp_path: Path, engine: Engine) -> None:
+    file = lay_out(tmp_path, ("one",), trials=6, how={"calls": 1, "command": "sleep 1"}, settings=SETTINGS, starts=2)
+    plan = Plan(read_suite(file))
+    turns = Turns(2)
+    with chat_server(lambda request: "7") as server:
+        plan.changed["base_url"] = server.base_url
+        plan.choose()
+        suite = SuiteRun(plan, tmp_path / "out", workers=6)
+        suite.starts = turns
+        assert suite.run().exit_code == 0
+    assert turns.taken == 6
+    assert engine.containers() == 0
+
+
+class Turns(threading.BoundedSemaphore):
+    """Counts how often it was taken."""
+
+    taken = 0
+
+    def __enter__(self) -> bool:
+        self.taken += 1
+        return self.acquire()
 
 
 class Lines:

@@ -72,6 +72,7 @@ def test_a_row_holds_what_one_needs_to_audit(out: Path) -> None:
     outcome = json.loads((out / row["folder"] / "outcome.json").read_text())
     assert row["cost"] == pytest.approx(outcome["cost"]) == pytest.approx(3 * (100 + 200) / 1e6)
     assert (row["calls"], row["tokens_in"], row["tokens_out"]) == (3, 300, 60)
+    assert row["benchmark"] == "own"
     assert (row["seed"], row["model"], row["models_answered"]) == (0, "scripted", "scripted")
     assert row["seconds_method_replication"] == outcome["phases"]["method_replication"]["seconds"]
     assert json.loads(row["versions"]) == trial["versions"]

@@ -4,10 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
+import tiny
 from chat_server import Answer, chat_server
 from suite_world import asked, lay_out, run
 
 from autoreproduce.errors import TrialError, UsageError
+from autoreproduce.runner.suite.results import read_rows
 
 
 def test_tasks_times_variants_times_trials(tmp_path: Path) -> None:
@@ -35,7 +37,8 @@ def test_the_same_command_runs_only_what_is_not_finished(tmp_path: Path) -> None
     assert (tmp_path / "out/trials/one/default/1/steps.jsonl").read_bytes() == before
     assert summary.snapshot["kept"] == 1
     assert more.snapshot["counts"]["succeeded"] == 4
-    assert {row[2] for row in json.loads((tmp_path / "out/suite.json").read_text())["trials"]} == {1, 2}
+    run(file, server.base_url, tasks=["two"])
+    assert len(read_rows(tmp_path / "out")) == 4  # what earlier commands chose stays in the table
 
 
 @pytest.mark.parametrize(
@@ -158,6 +161,40 @@ def test_dollars_need_a_price_before_anything_begins(tmp_path: Path) -> None:
     assert summary.snapshot["cost"] == pytest.approx(3 * (100 * 1 + 20 * 10) / 1e6)
 
 
+def test_a_trial_killed_before_its_accounts_is_not_taken_for_finished(tmp_path: Path) -> None:
+    """Between a solver's outcome and the runner's sums: the journal is replayed, and no call made again."""
+    file = lay_out(tmp_path)
+    with chat_server(lambda request: "7") as server:
+        run(file, server.base_url)
+        path = tmp_path / "out/trials/one/default/1/outcome.json"
+        whole = json.loads(path.read_text())
+        path.write_text(json.dumps({**whole, "usage": {}, "cost": None, "phases": {}}))
+        summary = run(file, server.base_url)
+        assert len(server.requests) == 3
+        (path.parent / "report.html").unlink()
+        run(file, server.base_url)
+        assert (path.parent / "report.html").exists()
+    assert summary.snapshot["kept"] == 0
+    assert json.loads(path.read_text())["usage"] == whole["usage"]
+    assert summary.snapshot["tokens"] == 360
+
+
+def test_a_damaged_journal_stops_its_trial_alone(tmp_path: Path) -> None:
+    file = lay_out(tmp_path, ("one", "two"), retry_after=[60.0])
+    with chat_server([*"7" * 3, Answer(status=401), *"7" * 3]) as server:
+        run(file, server.base_url, workers=1, tasks=["one"])
+        (tmp_path / "out/trials/one/default/1/outcome.json").unlink()
+        journal = tmp_path / "out/trials/one/default/1/steps.jsonl"
+        journal.write_text("{not a step}\n" + journal.read_text())
+        run(file, server.base_url, tasks=["two"])
+        summary = run(file, server.base_url)
+    assert summary.exit_code == 4
+    assert {(planned.task, ended.status) for planned, ended in summary.ended.items()} == {
+        ("one", "not scored"), ("two", "succeeded"),
+    }  # fmt: skip
+    assert "line 1 is damaged" in summary.reason
+
+
 def test_one_runner_a_folder(tmp_path: Path) -> None:
     file, told = lay_out(tmp_path), []
     with chat_server(lambda request: "7") as server:
@@ -181,3 +218,23 @@ def test_a_bug_in_a_solver_ends_its_trial_alone(tmp_path: Path) -> None:
     assert summary.snapshot["counts"]["not scored"] == 2
     assert summary.exit_code == 4
     assert all("TypeError" in e.reason for e in summary.ended.values() if not e.scored)
+
+
+@pytest.mark.slow
+def test_the_projects_own_solver_in_a_suite(tmp_path: Path) -> None:
+    """The whole method on the tiny experiment, twice at once, under two variants, one of them without its debugging."""
+    entry = {"name": "line", "metric": "squared_error", "paper": "paper.md", "data": "data"}
+    variants = {"whole": {}, "no-debug": {"settings": {"debug": False}}}
+    file = lay_out(tmp_path, variants=variants, solver="autoreproduce", tasks_=[entry], settings={"lineage": False,
+                   "max_output_tokens": 2000, "price": "1,1,1"})  # fmt: skip
+    tiny.lay_out(tmp_path)
+    with chat_server(tiny.reply) as server:
+        summary = run(file, server.base_url, workers=2, budget="$1")
+    assert summary.exit_code == 0
+    rows = {row["variant"]: row for row in read_rows(tmp_path / "out")}
+    assert (rows["whole"]["status"], rows["no-debug"]["status"]) == ("succeeded", "failed")
+    assert rows["whole"]["metric"] == pytest.approx(0, abs=1e-3)
+    assert rows["no-debug"]["ended_in"] == "method_replication"
+    assert rows["whole"]["cost"] > rows["no-debug"]["cost"] > 0
+    assert rows["whole"]["seconds_full_run"] is not None
+    assert summary.snapshot["cost"] == pytest.approx(sum(row["cost"] for row in rows.values()))

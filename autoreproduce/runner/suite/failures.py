@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from autoreproduce.runner.attempt import Finished
 
 # By the error's class: does waiting help?
-PASSING = {"ModelError": True, "SandboxError": True, "TrialError": True, "PaperError": True, "OSError": True,
+PASSING = {"ModelError": True, "SandboxError": True, "PaperError": True, "OSError": True,
            "TapeError": False, "UsageError": False}  # fmt: skip
 SOLVERS_OWN = {"ContextError": "the prompt is longer than the model's context", "BudgetError": "its own budget"}
 FOR_GOOD = ("refused the key", "does not permit this call", "does not know this model", "has no credit left")
@@ -53,4 +53,6 @@ def of_error(error: Exception) -> tuple[Ended, bool]:
 
 def may_pass(kind: str, reason: str) -> bool:
     """True where the same attempt may do better after a while."""
+    if kind == "TrialError":  # a full disk, or a folder in use; a damaged or a foreign one stays so
+        return "make room" in reason or "in use" in reason
     return PASSING.get(kind, False) and not any(words in reason for words in FOR_GOOD)

@@ -14,8 +14,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from autoreproduce.errors import UsageError
-from autoreproduce.journal import write_whole
+from autoreproduce.errors import TrialError, UsageError
+from autoreproduce.journal import read_journal, write_whole
 from autoreproduce.runner.suite.plan import MARK, Plan, Planned
 
 ENDED = "ended.json"
@@ -52,6 +52,8 @@ def finished(folder: Path) -> Ended | None:
     if told is None or told.get("status") not in SCORED:
         return None
     usage = told.get("usage") or {}
+    if not usage and spent_so_far(folder)[0]:  # killed before its accounts were made: the journal tells them again
+        return None
     return Ended(
         status=told["status"], reason=told.get("reason", ""), seconds=told.get("seconds", 0.0), cost=told.get("cost"),
         tokens=usage.get("input", 0) + usage.get("output", 0), metric=told.get("metric"), gap=told.get("gap"),
@@ -68,7 +70,7 @@ def check(plan: Plan, suite: Path) -> dict[Planned, Ended]:
             continue
         if mark.get("digest") != planned.digest:
             changed[planned] = _difference(mark.get("parts") or {}, plan, planned)
-        elif (ended := finished(folder)) is not None:
+        elif (ended := finished(folder)) is not None and (folder / "report.html").exists():
             done[planned] = ended
     if changed:
         raise UsageError(_refusal(suite, changed))
@@ -104,11 +106,13 @@ def spent(suite: Path) -> Iterator[tuple[int, float | None]]:
 
 
 def spent_so_far(folder: Path) -> tuple[int, float | None]:
-    """Tokens and dollars in a trial's journal."""
-    from autoreproduce.journal import read_journal
-
+    """Tokens and dollars in a trial's journal; of a damaged one they are unknown."""
     tokens, dollars, known = 0, 0.0, True
-    for step in read_journal(folder / "steps.jsonl"):
+    try:
+        steps = read_journal(folder / "steps.jsonl")
+    except TrialError:
+        return 0, None
+    for step in steps:
         if step.kind == "model":
             usage, price = step.result["usage"], step.result["price"]
             tokens += usage["input"] + usage["output"]
@@ -135,8 +139,6 @@ def write_mark(plan: Plan, planned: Planned, suite: Path) -> Path:
 
 def make_folder(folder: Path) -> None:
     """A folder with all above it. Raises TrialError where it cannot be made."""
-    from autoreproduce.errors import TrialError
-
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -145,8 +147,6 @@ def make_folder(folder: Path) -> None:
 
 def write_ended(folder: Path, ended: Ended) -> None:
     """How the trial ended, as far as it can be written: on a full disk the trial's own files tell enough."""
-    from autoreproduce.errors import TrialError
-
     with suppress(OSError, TrialError):
         write_whole(folder / ENDED, ended.model_dump_json(indent=1))
 

@@ -132,7 +132,8 @@ def _what_it_was(trial: dict[str, Any]) -> Row:
     metric, settings = task.get("metric") or {}, dict(trial["settings"])
     settings.pop("seed", None)
     reference = task.get("measured") or task.get("published") or {}
-    return {
+    own = {} if task.get("folder") else {"benchmark": "own"}
+    return own | {
         "profile": trial["profile"], "solver": trial["solver"], "model": trial["model"], "seed": trial.get("seed"),
         "settings": _json(settings), "settings_digest": digest(settings), "task_digest": trial["task_digest"],
         "metric_name": metric.get("name"), "direction": metric.get("direction"),
