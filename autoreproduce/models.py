@@ -142,7 +142,7 @@ def call(model: BaseChatModel, messages: Sequence[BaseMessage], place: Place) ->
     Where the provider counts no tokens, they are estimated, and `response_metadata["usage_estimated"]` is set.
     """
     asked = _cacheable(model, messages)
-    texts = [each.text for each in messages]
+    texts = [getattr(each, "text", str(each)) for each in messages]
     return explained(lambda: model.invoke(asked, config={"metadata": place._asdict()}), model, texts)
 
 
