@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints-cpu.txt
 
-.PHONY: help install demo test check benchmark all-tests clean
+.PHONY: help install demo demo-autoexperiment test check benchmark all-tests clean
 
 help:  ## list what one can do
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -22,6 +22,11 @@ install: $(BIN)/.installed  ## make the virtual environment (torch for the CPU)
 
 demo: $(BIN)/.installed  ## reproduce LSM on Darcy from the shipped tape: all but the model's words is real
 	$(BIN)/python -m autoreproduce --arxiv 2301.12664 --task Darcy --model tape
+
+demo-autoexperiment: $(BIN)/.installed  ## fill in two masked functions from a tape, run, compare
+	$(BIN)/python -m autoreproduce suite autoexperiment --n 2 --tasks adaptive-rate_0,1 --variants agentless --trials 1 \
+	  --set model=tape:autoexperiment/tapes/adaptive-rate.jsonl --out runs/demo-autoexperiment
+	$(BIN)/python -m autoreproduce passes runs/demo-autoexperiment
 
 test: $(BIN)/.installed-test  ## the fast tests
 	$(BIN)/python -m pytest -n 2
