@@ -183,6 +183,7 @@ def test_candidates_by_rank(repository: Path, place: Place) -> None:
     assert passage_for(gradient, "") == ""
 
 
+@pytest.mark.slow
 def test_a_task_set_is_made_proven_and_read_again(repository: Path, place: Place) -> None:
     made = make_tasks(asked(repository, paper=PAPER, n=(1, 3), sample=3, functions=(
         "model.py::Line.gradient", "model.py::squared_loss", "model.py::useless", "model.py::never",

@@ -119,7 +119,8 @@ def test_the_data_code_gives_the_shapes_it_promises(task_id, prepared, tmp_path)
     assert shapes and json.loads(run(prepared(task_id), tmp_path, "-c", program)) == shapes
 
 
-@pytest.mark.parametrize("task_id", RUN)
+@pytest.mark.slow
+@pytest.mark.parametrize("task_id", IDS)
 def test_the_reference_runs_two_batches_and_its_metric_is_recomputed(task_id, prepared, tmp_path):
     pytest.importorskip("torch")
     task = prepared(task_id)

@@ -403,6 +403,7 @@ def test_skips_join_the_halves_in_reverse_order(model):
     assert np.allclose(embedding, np.concatenate([np.cos(angles), np.sin(angles)]), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_new_model_predicts_no_noise_and_every_weight_learns(main, model, diffusion):
     import torch
 

@@ -303,6 +303,7 @@ def test_a_mini_batch_that_is_not_full_is_left_out(program):
     assert len(rows) == len(set(rows.tolist())) == 64
 
 
+@pytest.mark.slow
 def test_training_keeps_the_epoch_of_the_best_validation_error(program, data_code, series, monkeypatch):
     import torch
 

@@ -136,6 +136,7 @@ def test_the_output_is_the_weighted_sum_of_layers_of_the_mlp(model, tree):
         assert torch.allclose(net(x).exp().sum(1), torch.ones(30))
 
 
+@pytest.mark.slow
 def test_sparse_dropout_drops_entries_and_keeps_the_mean(model, tree):
     import torch
 
@@ -162,6 +163,7 @@ def test_every_weight_learns_and_has_its_own_decay(main, model, tree):
     assert all((p != old).any() for p, old in zip(net.parameters(), before, strict=True))
 
 
+@pytest.mark.slow
 def test_the_lowest_validation_loss_chooses_and_the_test_nodes_do_not(main, model, tree):
     import torch
 

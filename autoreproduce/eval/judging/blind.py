@@ -63,7 +63,10 @@ class Blind:
 def blind(program: Program) -> Blind:
     """The program made blind. Files are in the order of their paths, named file_1.py, file_2.py ..."""
     names = {path: f"file_{n}.{path.rpartition('.')[2]}" for n, path in enumerate(sorted(program.files), 1)}
-    modules = {_module(path): _module(name) for path, name in names.items() if path.endswith(".py")}
+    modules = {}
+    for path, name in names.items():
+        if path.endswith(".py"):  # a program's own module: by its name alone, or by its whole path
+            modules |= {spelled: _module(name) for spelled in (_module(path), path[:-3].replace("/", "."))}
     files, removed = [], []
     for path, name in names.items():
         text = program.files[path]
@@ -139,16 +142,12 @@ def _talking_strings(tree: ast.AST) -> Iterator[Span]:
 def _imports(tree: ast.AST, text: str, modules: dict[str, str]) -> Iterator[Span]:
     """Imports of the program's own modules under their neutral names, on one line each."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module and _module_of(node.module) in modules:
-            new = ast.ImportFrom(modules[_module_of(node.module)], node.names, 0)
+        if isinstance(node, ast.ImportFrom) and node.module in modules:
+            new = ast.ImportFrom(modules[node.module], node.names, 0)
             yield _span(node, ast.unparse(ast.fix_missing_locations(new)))
         elif isinstance(node, ast.Import) and any(alias.name in modules for alias in node.names):
             aliases = [ast.alias(modules[a.name], a.asname or a.name) if a.name in modules else a for a in node.names]
             yield _span(node, ast.unparse(ast.Import(aliases)))
-
-
-def _module_of(dotted: str) -> str:
-    return dotted.rpartition(".")[2]
 
 
 def _span(node: ast.AST, new: str) -> Span:

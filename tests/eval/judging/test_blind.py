@@ -90,3 +90,11 @@ def test_what_does_not_fit_is_named_and_the_core_goes_first():
     files = {"tests/test_a.py": "x = 1\n" * 300, "model.py": core, "README.cfg": "a=1\n" * 300}
     packed = pack(blind(Program(files)), 120)
     assert "class Net" in packed.text and packed.left_out == ["tests/test_a.py", "README.cfg"]
+
+
+def test_a_librarys_module_of_the_same_name_is_not_the_programs():
+    code = "from torch.utils.data import DataLoader\nfrom sub.data import load\nfrom data import other\nimport data\n"
+    seen = blind(Program({"data.py": "x = 1\n", "main.py": code, "sub/data.py": "y = 1\n"}))
+    text = next(file.text for file in seen.files if file.original == "main.py")
+    assert "from torch.utils.data import DataLoader" in text and "from file_3 import load" in text
+    assert "from sub" not in text and "from data" not in text

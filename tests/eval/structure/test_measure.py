@@ -78,10 +78,12 @@ def test_everything_is_seen_in_two_steps_of_training(seen):
     assert (found["batch_size"], found["epochs"], found["losses"]) == (16, 7, ["MSELoss"])
 
 
+@pytest.mark.slow
 def test_other_names_are_the_same_structure(seen):
     assert value_of(compare(seen(program()), seen(program(name="Other", part="lift")))) == 100
 
 
+@pytest.mark.slow
 def test_each_difference_is_found_and_named(seen):
     other = program(width=16, batch=32, optimizer="SGD", rate=0.1)
     items = {item.name: item.agreement for item in compare(seen(program()), seen(other))}
