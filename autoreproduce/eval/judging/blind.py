@@ -63,7 +63,7 @@ class Blind:
 def blind(program: Program) -> Blind:
     """The program made blind. Files are in the order of their paths, named file_1.py, file_2.py ..."""
     names = {path: f"file_{n}.{path.rpartition('.')[2]}" for n, path in enumerate(sorted(program.files), 1)}
-    modules = {}
+    modules: dict[str, str] = {}
     for path, name in names.items():
         if path.endswith(".py"):  # a program's own module: by its name alone, or by its whole path
             modules |= {spelled: _module(name) for spelled in (_module(path), path[:-3].replace("/", "."))}
