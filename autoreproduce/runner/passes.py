@@ -16,7 +16,7 @@ from autoreproduce.autoexperiment.taskset import read_proofs
 from autoreproduce.benchmarks.autoexperiment import masked_of
 from autoreproduce.budget import Budget
 from autoreproduce.errors import UsageError
-from autoreproduce.eval.tables.build import Table
+from autoreproduce.eval.tables.build import Table, published_passes
 from autoreproduce.models import open_model
 from autoreproduce.solvers.masked import functions_of
 from autoreproduce.solvers.verifier import By, by_agreement, by_model, candidate_of
@@ -80,8 +80,34 @@ def pass_table(attempts: Sequence[Attempt], ks: Sequence[int]) -> Table:
         "tokens a pass",
     ]
     left = sorted({each.combined_id for each in attempts if not each.counts})
-    notes = ["Intervals of 95 % over tasks.", *([f"Left out, since unproven: {', '.join(left)}."] if left else [])]
+    notes = [
+        "Intervals of 95 % over tasks.",
+        f"passes.svg shows, dotted, what others published: {published_passes()[0]}.",
+        *([f"Left out, since unproven: {', '.join(left)}."] if left else []),
+    ]
     return Table("passes", "Masked functions", columns, rows, notes)
+
+
+def draw_passes(attempts: Sequence[Attempt], path: Path) -> Path:
+    """The curve over n: Pass@1 by agent with its interval, and dotted what others published (on other data)."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 3.6), layout="constrained")
+    axes: Any = figure.subplots()
+    for agent in sorted({each.agent for each in attempts}):
+        own = [each for each in attempts if each.agent == agent and each.counts]
+        points = [(n, found) for n in sorted({e.n for e in own}) if (found := rate([e for e in own if e.n == n]))]
+        values = [found.value for _, found in points]
+        spread = [[f.value - f.low for _, f in points], [f.high - f.value for _, f in points]]
+        axes.errorbar([n for n, _ in points], values, yerr=spread, marker="o", capsize=3, label=agent)
+    for name, row in published_passes()[1].items():
+        axes.plot(range(1, len(row) + 1), [value / 100 for value in row], ":", marker=".", label=f"{name} (published)")
+    axes.set_xlabel("functions masked")
+    axes.set_ylabel("Pass@1")
+    axes.set_ylim(-0.02, 1.05)
+    axes.legend(fontsize="small")
+    figure.savefig(path, metadata={"Date": None})
+    return path
 
 
 def verify(folder: Path, by: Sequence[By], model: str | None, settings: Settings, note: Callable[[str], None]) -> Table:

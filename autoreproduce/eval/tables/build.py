@@ -133,8 +133,15 @@ def published_rows() -> list[dict[str, Any]]:
     """What others printed, with its source."""
     found: list[dict[str, Any]] = []
     for path in sorted((folder("eval") / "published").glob("*.yaml")):
-        found += yaml.safe_load(path.read_text(encoding="utf-8"))["rows"]
+        found += yaml.safe_load(path.read_text(encoding="utf-8")).get("rows", [])
     return found
+
+
+def published_passes() -> tuple[str, dict[str, list[float]]]:
+    """What others printed of masked functions: the source, and per cent by agent for n = 1, 2, ..."""
+    text = (folder("eval") / "published" / "autoexperiment.yaml").read_text(encoding="utf-8")
+    found = yaml.safe_load(text)["passes"]
+    return str(found["source"]), dict(found["rows"])
 
 
 def _grouped(rows: Iterable[Row], key: Callable[[Row], tuple[str, ...]]) -> list[tuple[tuple[str, ...], list[Row]]]:
