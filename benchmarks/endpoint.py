@@ -3,7 +3,7 @@
     python benchmarks/endpoint.py [--seconds 0.1] [--refuse 0.3]
 
 Prints its address. GET /stats tells how many calls were asked, answered and refused, which were asked twice, and when
-the first came since GET /reset. A refused call is answered at once with 429.
+the first came since GET /reset, and when the last answer went. A refused call is answered at once with 429.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class State:
         self.seconds, self.refuse = seconds, refuse
         self.calls: Counter[str] = Counter()
         self.answered = self.refused = self.flying = self.most = 0
-        self.first = 0.0
+        self.first = self.last = 0.0
 
     def told(self) -> bytes:
         facts = {"asked": sum(self.calls.values()), "answered": self.answered, "refused": self.refused,
-                 "most": self.most, "first": self.first, "calls": self.calls}  # fmt: skip
+                 "most": self.most, "first": self.first, "last": self.last, "calls": self.calls}  # fmt: skip
         return json.dumps(facts).encode()
 
 
@@ -92,6 +92,7 @@ class Connection(asyncio.Protocol):
         self.state.flying -= 1
         if not self.transport.is_closing():
             self.state.answered += 1
+            self.state.last = time.time()
             self.transport.write(FINE)
 
 
