@@ -65,6 +65,7 @@ def test_an_attempt_that_ended_is_not_made_again_and_a_stopped_one_goes_on(run, 
     assert len(server.requests) == 2
 
 
+@pytest.mark.slow
 def test_a_method_is_written_into_its_class(run):
     body = "~~~python\ndef __call__(self, x, y):\n    return (x - y) ** 2 * self.scale\n~~~"
     with chat_server(lambda _: body) as server:
@@ -112,6 +113,7 @@ def test_an_agent_looks_writes_runs_and_submits(run, solver, tmp_path):
     assert "No tool was used" in server.requests[3].prompt
 
 
+@pytest.mark.slow
 def test_an_agent_that_never_submits_gets_one_last_step(run):
     looking = Answer("", tools=(("shell", {"command": "true"}),))
     with chat_server(lambda _: looking) as server:
@@ -121,6 +123,7 @@ def test_an_agent_that_never_submits_gets_one_last_step(run):
     assert done.outcome.status == "failed"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("history", ["window", "summary"])
 def test_an_agent_with_a_short_memory_works_as_well(run, history):
     with chat_server(script) as server:

@@ -66,6 +66,7 @@ def seen():
     return run
 
 
+@pytest.mark.slow
 def test_everything_is_seen_in_two_steps_of_training(seen):
     found = seen(program())
     assert found["source"] == "training" and found["steps"] == 2 and not found["unseen"]
