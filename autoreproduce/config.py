@@ -72,7 +72,9 @@ class Settings(BaseSettings):
     )
     history: Literal["full", "window", "summary"] = Field("full", description="what an agent keeps of its own steps")
     max_steps: int = Field(50, ge=1, description="of an agent with tools")
-    command_seconds: float = Field(1200.0, gt=0, description="of one command of an agent with tools")
+    command_seconds: float = Field(1200.0, gt=0, description="of one command, where functions are masked")
+    attempt_budget: str | None = Field(None, description="of one attempt on masked functions: dollars or tokens")
+    attempt_seconds: float | None = Field(None, gt=0, description="of one attempt on masked functions")
     seed: int = 0
     offline: bool = Field(False, description="fetch nothing: the task's digest and the lineage cache serve")
 

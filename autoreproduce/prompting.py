@@ -19,12 +19,15 @@ from autoreproduce.errors import UsageError
 
 
 class Prompts:
-    """The templates below one folder (the shipped ones, or the user's own copy)."""
+    """The templates below one folder (the shipped ones, or the user's own copy).
 
-    def __init__(self, root: Path | None = None) -> None:
+    `after` is a folder whose templates serve where the first has none of that name.
+    """
+
+    def __init__(self, root: Path | None = None, after: Path | None = None) -> None:
         self.root = root or folder("prompts")
         self._environment = Environment(
-            loader=FileSystemLoader(self.root),
+            loader=FileSystemLoader([self.root, *([after] if after else [])]),
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,

@@ -37,7 +37,8 @@ def lay_out(
     if paper and task.paper.text:
         (folder / "paper.txt").write_text(task.paper.text, encoding="utf-8")
     if commands:
-        (folder / "refsol.sh").write_text(task.solution.rstrip("\n") + "\n", encoding="utf-8")
+        runnable = task.solution.replace("{seed}", "${SEED:-0}")  # the harness puts each seed in; a solver runs one
+        (folder / "refsol.sh").write_text(runnable.rstrip("\n") + "\n", encoding="utf-8")
     if not readme:
         for path in folder.glob("README*"):
             path.unlink()

@@ -7,12 +7,16 @@ the same on every machine, and names of symbols, which matter here, weigh as muc
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Literal
+
+from autoreproduce.autoexperiment.layout import code_files
 
 Retrieval = Literal["none", "full", "passages", "oracle"]
 PASSAGE = 1200  # characters, cut at paragraphs
 TOP = 4
+MENTIONS = 12  # lines of other files that name a function
 
 
 def paper_for(paper: str, query: str, how: Retrieval, passages: Sequence[str] = ()) -> str:
@@ -28,6 +32,20 @@ def paper_for(paper: str, query: str, how: Retrieval, passages: Sequence[str] = 
     if how == "oracle" and named:
         return "\n\n".join(dict.fromkeys(named))
     return "\n\n[…]\n\n".join(nearest(split(paper), query, TOP))
+
+
+def mentions(repository: Path, file: str, address: str) -> Iterator[str]:
+    """Lines of other files that name the function, with those around them."""
+    name = address.rpartition(".")[2].partition("#")[0]
+    count = 0
+    for path in code_files(repository):
+        if path.suffix != ".py" or str(path) == file:
+            continue
+        lines = (repository / path).read_text(encoding="utf-8", errors="replace").split("\n")
+        for number, line in enumerate(lines):
+            if name in line and count < MENTIONS:
+                count += 1
+                yield f"{path}, line {number + 1}:\n" + "\n".join(lines[max(0, number - 2) : number + 3]) + "\n"
 
 
 def split(text: str, size: int = PASSAGE) -> list[str]:

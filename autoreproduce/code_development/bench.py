@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -77,6 +78,14 @@ class Bench:
     facts: str = ""
     files: dict[str, str] = field(default_factory=dict)
     edits: dict[str, dict[str, int]] = field(default_factory=dict)
+    results: tuple[str, ...] = (METRICS, PREDICTIONS)  # files of an earlier run that are removed before the next
+    seconds: Callable[[], float] | None = None  # that a run may take; a mini-batch's where there is none
+    over: Callable[[], str] = lambda: ""  # the limit that ends the attempt before its tries are used up
+
+    @property
+    def run_seconds(self) -> float:
+        """Seconds that the next run may take."""
+        return self.seconds() if self.seconds else self.settings.dry_run_seconds
 
     def write(self, files: dict[str, str], subject: str, why: str = "") -> None:
         """Set files' text; on disk and as a commit unless the journal still answers (then it was done)."""
@@ -107,7 +116,7 @@ class Bench:
 
     def _execute(self, command: str, seconds: float) -> dict[str, Any]:
         folder = self.workspace.folder
-        for name in (METRICS, PREDICTIONS):
+        for name in self.results:
             (folder / name).unlink(missing_ok=True)
         execution = self.sandbox.execute(command, seconds, on_output=self.trial.output)
         metrics, predictions = folder / METRICS, folder / PREDICTIONS

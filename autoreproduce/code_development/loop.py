@@ -31,6 +31,7 @@ class Phase:
     passes: Callable[[Run], str]
     reviewed: bool = True
     limit: int | None = None  # minutes that a full run of the file may take; None where it is not run in full
+    others: tuple[str, ...] = ()  # files under work beside it: always shown
 
 
 @dataclass
@@ -68,12 +69,12 @@ def mend(bench: Bench, phase: Phase, most: int | None = None) -> Ended:
     ended = Ended("failed", "it was not run", 0)
     good: tuple[Ended, dict[str, str]] | None = None
     for tries in range(most + 1):
-        run = bench.run(phase.command, bench.settings.dry_run_seconds, phase.name)
+        run = bench.run(phase.command, bench.run_seconds, phase.name)
         problem = phase.passes(run)
         ended = _judged(bench, phase, run, problem, asked_for, tries, history)
         if not problem:
             good = (ended, dict(bench.files))
-        if ended.status == "matched" or (problem and not bench.settings.debug) or tries == most:
+        if ended.status == "matched" or (problem and not bench.settings.debug) or tries == most or bench.over():
             break
         if problem:
             mend_once(bench, phase, run, problem, history)
@@ -109,7 +110,7 @@ def _judged(
 def _review(bench: Bench, phase: Phase, run: Run, asked_for: list[str]) -> str | None:
     """The research agent's feedback on a version that runs, None where it submits; a corrected summary is stored."""
     parsed = bench.research.command(
-        "debug/review", {"UPDATE", "SUBMIT"}, bench=bench, phase=phase.name, file=phase.file, others=[],
+        "debug/review", {"UPDATE", "SUBMIT"}, bench=bench, phase=phase.name, file=phase.file, others=phase.others,
         execution=run, stage=phase.stage, earlier=asked_for, limit=phase.limit,
     )  # fmt: skip
     if not isinstance(parsed.command, Update):
@@ -128,7 +129,7 @@ def mend_once(bench: Bench, phase: Phase, run: Run, problem: str, history: list[
 
 
 def _improve(bench: Bench, phase: Phase, run: Run, feedback: str, history: list[str]) -> None:
-    told = {**_shown(bench, phase, run, []), "feedback": feedback}
+    told = {**_shown(bench, phase, run, list(phase.others)), "feedback": feedback}
     history.append(_change(bench, phase.file, "debug/improve", {"EDIT"}, feedback, told))
 
 
@@ -153,9 +154,10 @@ def _change(bench: Bench, file: str, prompt: str, allowed: set[str], why: str, t
 
 
 def _named(bench: Bench, phase: Phase, run: Run) -> list[str]:
-    """Other files of the program that the error names: their numbered listings are shown too."""
+    """Other files under work, and those that the error names: their numbered listings are shown too."""
     said = set(re.findall(r"([\w.-]+\.py)\b", run.execution.stderr))
-    return [name for name in bench.files if name in said and name not in (phase.file, "preprocess.py")]
+    passed = (phase.file, "preprocess.py")
+    return [name for name in bench.files if (name in said or name in phase.others) and name not in passed]
 
 
 def _gist(text: str) -> str:

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from autoreproduce.agents import Agent
 from autoreproduce.autoexperiment.retrieval import paper_for
 from autoreproduce.errors import BudgetError
 from autoreproduce.solvers.masked import MaskedSolver, answer_in, functions_of
-from autoreproduce.solvers.recorded import recorded
+from autoreproduce.solvers.recorded import plain, recorded
 from autoreproduce.solvers.tools import Bench, tools_of
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from autoreproduce.autoexperiment.selection import MaskedTask
     from autoreproduce.trial import Trial
 
-LAST = "This was your last step but one. Call `submit` now with what you have."
+LAST = "{}: this is your last step. Call `submit` now with what you have."
 WINDOW = 10  # messages kept of the agent's own, under the policy `window`
 SUMMARISE = 30  # messages after which the policy `summary` puts the older ones into words
 
@@ -33,9 +34,9 @@ class Agentic(MaskedSolver):
 
     def attempt(self, masked: MaskedTask, model: Any, sandbox: Sandbox, trial: Trial) -> Any:
         """Let the agent work until it submits or a limit is reached; its answer as JSON, None for none."""
-        bench = Bench(trial, sandbox, self.settings.command_seconds)
-        agent = self._agent(bench, model, trial)
+        bench = Bench(trial, sandbox, self.meter)
         first = self.prompts.render("start", role="code", **self._start(masked))
+        agent = self._agent(bench, model, trial, first)
         try:
             agent.invoke(
                 {"messages": [{"role": "user", "content": first}]},
@@ -46,23 +47,32 @@ class Agentic(MaskedSolver):
                 raise
         return answer_in(bench.answer) if bench.submitted else None
 
-    def _agent(self, bench: Bench, model: Any, trial: Trial) -> Any:
+    def _agent(self, bench: Bench, model: Any, trial: Trial, first: str) -> Any:
         from langchain.agents import create_agent
 
         keeper = recorded(trial, model.code_name, self.budget, self.settings, bench, LAST)
-        middleware = [*self._policy(model.code), *self._plan(), keeper]
+        middleware = [*self._policy(model, trial, first), *self._plan(), keeper]
         return create_agent(
             model.code, tools_of(bench), system_prompt=self.prompts.render("system", tools=True), middleware=middleware
         )
 
-    def _policy(self, model: Any) -> Sequence[Any]:
-        """What the agent keeps of its own steps."""
+    def _policy(self, model: Any, trial: Trial, first: str) -> Sequence[Any]:
+        """What the agent keeps of its own steps. A summary is a step of the trial, and the task stays before it."""
         from langchain.agents.middleware import ClearToolUsesEdit, ContextEditingMiddleware, SummarizationMiddleware
 
         if self.settings.history == "window":
             return [ContextEditingMiddleware(edits=[ClearToolUsesEdit(trigger=1, keep=WINDOW // 2)])]
         if self.settings.history == "summary":
-            return [SummarizationMiddleware(model, trigger=("messages", SUMMARISE), keep=("messages", WINDOW))]
+            writer = Agent("code", model.code, model.code_name, self.prompts, trial, self.budget, self.settings)
+
+            def so_far(messages: Sequence[Any]) -> str:
+                shown = [(each.type, plain(each)) for each in messages if plain(each) != first]
+                return f"{first}\n\n# So far\n{writer.ask('summary', messages=shown)}"
+
+            return [SummarizationMiddleware(
+                model.code, trigger=("messages", SUMMARISE), keep=("messages", WINDOW), summarizer=so_far,
+                trim_tokens_to_summarize=None,
+            )]  # fmt: skip
         return []
 
     def _plan(self) -> Sequence[Any]:

@@ -7,14 +7,14 @@ A reply that holds no such function goes back once with the reason; nothing is r
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autoreproduce.agents import Agent
-from autoreproduce.autoexperiment.layout import code_files, lay_out
-from autoreproduce.autoexperiment.retrieval import paper_for
+from autoreproduce.autoexperiment.layout import lay_out
+from autoreproduce.autoexperiment.retrieval import mentions, paper_for
 from autoreproduce.errors import CommandError, ReplyError
 from autoreproduce.solvers.masked import MaskedSolver, code_in, functions_of, put_in
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from autoreproduce.autoexperiment.selection import MaskedTask
     from autoreproduce.trial import Trial
 
-MENTIONS = 12  # lines of other files that name the function
 ROOM = 60_000  # characters of a file
 
 
@@ -37,6 +36,9 @@ class Agentless(MaskedSolver):
             lay_out(masked, Path(pristine))  # prompts are made from the task as it was given: the same on a resume
             questions = {pair: self._question(masked, Path(pristine), *pair) for pair in functions_of(masked)}
         for (file, address), question in questions.items():
+            if self.meter.reached:
+                trial.note(f"{address} is left as it is: {self.meter.reached}")
+                continue
             read: Callable[[str], str] = partial(_usable, address=address)
             try:
                 put_in(trial.workspace, file, address, agent.checked("function", read, **question))
@@ -51,7 +53,7 @@ class Agentless(MaskedSolver):
         return {
             "paper": paper_for(masked.paper.text, about, how, [row.passage for row in rows]),
             "passages": how in ("passages", "oracle"), "experiments": masked.experiments, "commands": masked.solution,
-            "file": file, "function": address, "code": code, "others": "\n".join(_mentions(workspace, file, address)),
+            "file": file, "function": address, "code": code, "others": "\n".join(mentions(workspace, file, address)),
         }  # fmt: skip
 
 
@@ -62,17 +64,3 @@ def _usable(reply: str, address: str) -> str:
     if f"def {name}(" not in code:
         raise CommandError(f"the reply has no function {name}: write its whole def, at the left margin")
     return code
-
-
-def _mentions(workspace: Path, file: str, address: str) -> Iterator[str]:
-    """Lines of other files that name the function, with those around them."""
-    name = address.rpartition(".")[2].partition("#")[0]
-    count = 0
-    for path in code_files(workspace):
-        if path.suffix != ".py" or str(path) == file:
-            continue
-        lines = (workspace / path).read_text(encoding="utf-8", errors="replace").split("\n")
-        for number, line in enumerate(lines):
-            if name in line and count < MENTIONS:
-                count += 1
-                yield f"{path}, line {number + 1}:\n" + "\n".join(lines[max(0, number - 2) : number + 3]) + "\n"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from autoreproduce.agents import Agent
 from autoreproduce.prompting import Prompts
+from autoreproduce.solvers.masked_loop import MaskedLoop
 from autoreproduce.trial import Outcome
 from autoreproduce.workflow import Context, State, build_graph
 from autoreproduce.workspace import Workspace
@@ -31,7 +32,10 @@ class Models:
 
 
 class AutoReproduce:
-    """Reproduces a paper's experiment. Its submission is the program in the trial's workspace."""
+    """Reproduces a paper's experiment; in a repository with masked functions, writes those (`MaskedLoop`).
+
+    Its submission is the program in the trial's workspace.
+    """
 
     def __init__(self, settings: Settings, budget: Budget, paper_file: Path | None = None) -> None:
         self.settings = settings
@@ -40,6 +44,9 @@ class AutoReproduce:
 
     def solve(self, task: Task, model: Models, sandbox: Sandbox, trial: Trial) -> None:
         """Walk the graph and write the outcome. A phase that runs out of tries is an outcome, not an exception."""
+        if task.masked_set is not None:
+            MaskedLoop(self.settings, self.budget).solve(task, model, sandbox, trial)
+            return
         prompts = Prompts()
         workspace = Workspace(trial.folder)
         workspace.open()

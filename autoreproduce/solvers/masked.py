@@ -18,6 +18,7 @@ from autoreproduce.benchmarks.autoexperiment import masked_of
 from autoreproduce.content import folder
 from autoreproduce.errors import CommandError, SourceError
 from autoreproduce.prompting import Prompts
+from autoreproduce.solvers.limits import Meter
 from autoreproduce.trial import Outcome
 
 if TYPE_CHECKING:
@@ -34,25 +35,34 @@ _BLOCK = re.compile(r"^(`{3,}|~{3,})(?:python|py)?[ \t]*\n(.*?)^\1[ \t]*$", re.D
 class MaskedSolver:
     """The frame of an attempt; a solver fills in `attempt`, which may return the answer that it reports."""
 
+    task: Task
+
     def __init__(self, settings: Settings, budget: Budget, **_: Any) -> None:
         self.settings = settings
         self.budget = budget
-        self.prompts = Prompts(folder("prompts") / "autoexperiment")
+        self.prompts = Prompts(folder("prompts") / "autoexperiment", folder("prompts"))
+        self.meter = Meter(settings)
+        self.edits: dict[str, dict[str, int]] = {}
 
     def solve(self, task: Task, model: Any, sandbox: Sandbox, trial: Trial) -> None:
         """Lay out, attempt, judge by running the command again in a clean copy, write the outcome."""
-        masked = masked_of(task)
+        masked, self.task = masked_of(task), task
         if not trial.steps:
             lay_out(masked, trial.workspace)
+        trial.observers.append(self.meter)
         trial.phase("attempt")
         answer = self.attempt(masked, model, sandbox, trial)
+        limit = self.meter.reached
         trial.phase("full_run")
         step = trial.step(
             "execute", "sandbox", "judge", [task.id, answer], lambda: self._judged(masked, task, trial, answer)
         )
         found = TaskOutcome.model_validate(step.result["judged"])
         trial.write("judged.json", found.model_dump_json(indent=1))
-        trial.write("outcome.json", outcome_of(found).model_dump_json(indent=1))
+        outcome = outcome_of(found)
+        outcome.edits = self.edits
+        outcome.details["limit"] = limit
+        trial.write("outcome.json", outcome.model_dump_json(indent=1))
 
     def attempt(self, masked: MaskedTask, model: Any, sandbox: Sandbox, trial: Trial) -> Any:
         """Write the functions in the trial's workspace; the answer that the solver reports, None for none."""

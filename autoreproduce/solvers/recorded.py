@@ -29,19 +29,28 @@ def recorded(trial: Trial, model_name: str, budget: Budget, settings: Settings, 
         """One instance an attempt: it counts the calls."""
 
         calls = 0
+        warned = False  # of its last step
 
         @hook_config(can_jump_to=["end"])
         def before_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
-            if bench.submitted or self.calls >= settings.max_steps:
+            if bench.submitted or self.warned or self.calls >= settings.max_steps:
                 return {"jump_to": "end"}
-            if self.calls == settings.max_steps - 1 and self.calls:
-                return {"messages": [HumanMessage(last)]}
-            return None
+            spent = "The last step but one is done" if self.calls == settings.max_steps - 1 else ""
+            why = bench.meter.reached or spent
+            if not why or not self.calls:
+                return None
+            self.warned = True
+            return {"messages": [HumanMessage(last.format(why))]}
 
         @hook_config(can_jump_to=["model"])
         def after_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
             reply = state["messages"][-1]
-            if isinstance(reply, AIMessage) and not reply.tool_calls and self.calls < settings.max_steps:
+            if (
+                isinstance(reply, AIMessage)
+                and not reply.tool_calls
+                and not self.warned
+                and self.calls < settings.max_steps
+            ):
                 said = "No tool was used. Go on with a tool; `submit` ends the attempt."
                 return {"messages": [HumanMessage(said)], "jump_to": "model"}
             return None
@@ -49,7 +58,7 @@ def recorded(trial: Trial, model_name: str, budget: Budget, settings: Settings, 
         def wrap_model_call(self, request: Any, handler: Any) -> Any:
             self.calls += 1
             said = [request.system_message, *request.messages] if request.system_message else request.messages
-            asked = [[message.type, _plain(message)] for message in said]
+            asked = [[message.type, plain(message)] for message in said]
             replayed = trial.replaying
             result = trial.step("model", "code", "act", asked, lambda: _live(request, handler, asked)).result
             if replayed:
@@ -90,7 +99,7 @@ def recorded(trial: Trial, model_name: str, budget: Budget, settings: Settings, 
     return Recorded()
 
 
-def _plain(message: Any) -> str:
+def plain(message: Any) -> str:
     """A message's text with the tools that it calls: what a digest and an auditor see."""
     text = message.content if isinstance(message.content, str) else str(message.content)
     calls = getattr(message, "tool_calls", None)

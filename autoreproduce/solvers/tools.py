@@ -11,6 +11,7 @@ from autoreproduce.listing import Edit, apply_edit, number
 
 if TYPE_CHECKING:
     from autoreproduce import Sandbox
+    from autoreproduce.solvers.limits import Meter
     from autoreproduce.trial import Trial
 
 LONGEST = 12_000  # characters of one answer
@@ -23,13 +24,13 @@ class Bench:
 
     trial: Trial
     sandbox: Sandbox
-    seconds: float
+    meter: Meter
     submitted: bool = False
     answer: str = ""
 
     def execute(self, command: str) -> str:
         """Run a command; exit code and output as text."""
-        done = self.sandbox.execute(command, self.seconds, on_output=self.trial.output)
+        done = self.sandbox.execute(command, self.meter.command_seconds, on_output=self.trial.output)
         return _short(_said(done))
 
     def view(self, path: str, first: int, last: int) -> str:

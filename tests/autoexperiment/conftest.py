@@ -12,6 +12,10 @@ from typing import Any
 import pytest
 from public_data import EXPERIMENTS, FILES, FUNCTIONS, MAIN, PAPERS
 
+from autoreproduce.benchmarks.autoexperiment import load_task
+from autoreproduce.config import Settings
+from autoreproduce.runner.attempt import Request, attempt
+
 Make = Callable[..., Path]
 
 
@@ -33,6 +37,19 @@ def public(tmp_path: Path) -> Make:
         return tmp_path / name
 
     return make
+
+
+@pytest.fixture
+def run(public, tmp_path):
+    """Attempts one masked task by a solver."""
+    root = public()
+
+    def go(server, solver="agentless", name="0101.00001_0", out="t", **settings):
+        found = load_task(name, where=root)
+        made = Settings(base_url=server.base_url, model="some", max_retries=0, sandbox="process", **settings)
+        return attempt(Request(found, made, solver=solver, out=tmp_path / out))
+
+    return go
 
 
 def early(root: Path) -> None:

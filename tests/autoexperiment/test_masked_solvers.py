@@ -6,27 +6,12 @@ import pytest
 from chat_server import Answer, chat_server
 
 from autoreproduce.autoexperiment.retrieval import nearest, paper_for, split
-from autoreproduce.benchmarks.autoexperiment import load_task, task_names
-from autoreproduce.config import Settings
+from autoreproduce.benchmarks.autoexperiment import task_names
 from autoreproduce.errors import UsageError
-from autoreproduce.runner.attempt import Request, attempt
 from autoreproduce.trial import Trial
 
 RIGHT = "Here it is.\n\n~~~python\ndef mean(values):\n    return total(values) / len(values)\n\ndef total(values):\n    return sum(values)\n~~~\n"
 WRONG = "~~~python\ndef mean(values):\n    return max(values)\n~~~"
-
-
-@pytest.fixture
-def run(public, tmp_path):
-    """Attempts one masked task by a solver."""
-    root = public()
-
-    def go(server, solver="agentless", name="0101.00001_0", out="t", **settings):
-        found = load_task(name, where=root)
-        made = Settings(base_url=server.base_url, model="some", max_retries=0, sandbox="process", **settings)
-        return attempt(Request(found, made, solver=solver, out=tmp_path / out))
-
-    return go
 
 
 def test_the_names_are_those_of_the_set(public):
@@ -183,3 +168,64 @@ def test_a_verifier_chooses_without_the_gold(run, tmp_path):
     assert "Candidate 3" in asked and "max(values)" in asked and "2.9" not in asked.split("Candidate 1")[0]
     asking = CliRunner().invoke(app, ["passes", str(tmp_path / "suite"), "--by", "checker"])
     assert isinstance(asking.exception, UsageError) and "--by agreement" in str(asking.exception)
+
+
+TRUE = Answer("", tools=(("shell", {"command": "true"}),))
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [({"attempt_budget": "300 tokens"}, "300 tokens"), ({"attempt_seconds": 0.3}, "0.3 s for one attempt are over")],
+)
+def test_an_attempt_that_reached_its_limit_gets_one_last_step_and_no_more(run, limit, said):
+    slow = Answer("", tools=(("shell", {"command": "sleep 0.2"}),))
+    with chat_server(lambda _: slow) as server:
+        done = run(server, solver="agentic", **limit)
+    assert said in server.requests[-1].prompt and "last step" not in server.requests[-2].prompt
+    assert len(server.requests) == (4 if "attempt_budget" in limit else len(server.requests)) < 8
+    assert done.outcome.status == "failed" and said in done.outcome.details["limit"]
+
+
+def test_a_command_gets_no_more_time_than_the_attempt_has_left(run):
+    long = Answer("", tools=(("shell", {"command": "sleep 60"}),))
+    with chat_server(lambda _: long) as server:
+        done = run(server, solver="agentic", attempt_seconds=0.5)
+    assert "stopped: timeout" in server.requests[1].prompt and done.outcome.seconds < 20
+
+
+def test_a_limit_in_dollars_needs_a_price(run):
+    with chat_server([TRUE]) as server:
+        done = run(server, solver="agentic", attempt_budget="$1")
+    assert done.outcome.status == "stopped" and "--price" in done.outcome.reason
+    with chat_server(lambda _: TRUE) as server:
+        done = run(server, solver="agentic", attempt_budget="$0.0003", price="1,1,1", out="priced")
+    assert len(server.requests) == 4 and "$0.0003" in done.outcome.details["limit"], done.outcome.reason
+
+
+def test_one_generation_a_function_stops_at_the_limit_too(run):
+    with chat_server([RIGHT]) as server:
+        done = run(server, name="0101.00001_0,1", attempt_budget="1 token")
+    assert len(server.requests) == 1 and done.outcome.details["limit"]
+
+
+def test_a_summary_of_the_steps_is_a_step_and_the_task_stays(run, monkeypatch):
+    monkeypatch.setattr("autoreproduce.solvers.agentic.SUMMARISE", 6)
+    monkeypatch.setattr("autoreproduce.solvers.agentic.WINDOW", 2)
+    down = [True]
+
+    def answer(request):
+        if "What is asked\nPut this into words" in request.prompt:
+            return "The function is in lib/stats.py."
+        if "# So far" not in request.prompt:
+            return TRUE
+        if down.pop() if down else False:
+            return Answer(status=500)
+        return STEPS[-1]
+
+    with chat_server(answer) as server:
+        assert run(server, solver="agentic", history="summary").outcome.status == "stopped"
+        done = run(server, solver="agentic", history="summary")
+    last = server.requests[-1].prompt
+    assert "The function is in lib/stats.py." in last and "The functions without a body" in last
+    names = [step.name for step in Trial.read(done.folder).steps]
+    assert names.count("summary") == 1

@@ -1,0 +1,70 @@
+"""What one attempt may cost and how long it may take, whatever a suite's budget allows.
+
+A budget over many attempts stops them all; these limits end one attempt in good order: the step under way is
+finished and one more is left to hand in. They are counted from the journal's steps, replayed ones included, so an
+attempt that was killed and goes on is cut at the same place.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from autoreproduce.budget import Budget, Cost
+from autoreproduce.errors import UsageError
+
+if TYPE_CHECKING:
+    from autoreproduce.config import Settings
+    from autoreproduce.journal import Step
+
+LEAST = 1.0  # seconds that a command gets however late it is
+
+
+class Meter:
+    """Watches a trial's steps; `reached` says which limit was, "" while none is."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.budget = Budget.parse(settings.attempt_budget)
+        self.seconds = 0.0
+        self._most_seconds = settings.attempt_seconds
+        self._command_seconds = settings.command_seconds
+
+    @property
+    def reached(self) -> str:
+        """The limit that was reached, in words."""
+        b = self.budget
+        if b.limit_dollars is not None and b.spent_dollars >= b.limit_dollars:
+            return f"${b.limit_dollars:g} for one attempt are spent"
+        if b.limit_tokens is not None and b.spent_tokens >= b.limit_tokens:
+            return f"{b.limit_tokens:,} tokens for one attempt are spent"
+        if self._most_seconds is not None and self.seconds >= self._most_seconds:
+            return f"{self._most_seconds:g} s for one attempt are over"
+        return ""
+
+    @property
+    def command_seconds(self) -> float:
+        """Seconds that the next command may take: never more than the attempt has left."""
+        if self._most_seconds is None:
+            return self._command_seconds
+        return max(LEAST, min(self._command_seconds, self._most_seconds - self.seconds))
+
+    def step(self, step: Step, replayed: bool) -> None:
+        """Count a step. Raises UsageError where the limit is in dollars and the step's price is unknown."""
+        self.seconds += step.seconds
+        if step.kind != "model":
+            return
+        usage, price = step.result["usage"], step.result["price"]
+        if self.budget.limit_dollars is not None and price is None:
+            raise UsageError(
+                "--attempt-budget in dollars needs the model's price, which is unknown: give it by --price "
+                "INPUT,CACHED,OUTPUT (dollars a million tokens), or set --attempt-budget in tokens"
+            )
+        self.budget.spend(Cost(usage["input"] + usage["output"], price))
+
+    def phase(self, name: str) -> None:
+        """Nothing to count."""
+
+    def note(self, text: str) -> None:
+        """Nothing to count."""
+
+    def output(self, text: str) -> None:
+        """Nothing to count."""
