@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -33,11 +34,13 @@ def mask(
     sample: Annotated[int, typer.Option(min=1, help="tasks of each n")] = 10,
     timeout: Annotated[float, typer.Option(min=1, help="seconds for one run of a command")] = 600.0,
     data: Annotated[Path | None, typer.Option(help="folder with the data, $DATA_DIR in the sandbox")] = None,
+    describe: Annotated[bool, typer.Option("--describe", help="by --model, not from docstrings")] = False,
 ) -> None:  # fmt: skip
     """Make proven tasks out of any repository: functions masked, a command to run, its numbers to reach."""
     from autoreproduce.autoexperiment.making import made_text, make_tasks
     from autoreproduce.autoexperiment.outcome import Place
     from autoreproduce.autoexperiment.trying import Asked
+    from autoreproduce.runner.describing import described_by_model
 
     name = paper_id or re.sub(r"[^A-Za-z0-9.-]+", "-", repo.resolve().name).strip("-.")
     asked = Asked(
@@ -45,7 +48,8 @@ def mask(
         most, sample, timeout,
     )  # fmt: skip
     place = Place(settings, settings.cache_dir / "packages" / "mask", data, "mask", trusted=True, note=_say)
-    made = make_tasks(asked, place)
+    with described_by_model(settings, out / "descriptions" / name) if describe else nullcontext() as writer:
+        made = make_tasks(asked, place, writer)
     print(made_text(made))
     raise typer.Exit(0 if made.proven else 1)
 

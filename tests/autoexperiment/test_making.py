@@ -348,3 +348,24 @@ def test_the_commands(repository: Path, place: Place, public: Callable[..., Path
     assert json.loads((out / "splits.json").read_text()) == {"repository": "test"}
     done = runner.invoke(app, ["dataset", str(public())])
     assert done.exit_code == 0 and "all combinations: n=0: 2, n=1: 4" in done.output
+
+
+def test_a_model_describes_functions_without_giving_them_away(repository: Path, place: Place, tmp_path: Path) -> None:
+    from chat_server import chat_server
+
+    from autoreproduce.runner.describing import usable
+
+    given_away, told = "Does `total += 2 * (self.slope * x - y) * x`.", "The derivative of the loss by the slope."
+    command = ["mask", str(repository), "--command", "python train.py", "--functions", "model.py::Line.gradient"]
+    command += ["--n", "1", "--results", "results.json", "--seeds", "2", "--sandbox", "bubblewrap", "--describe"]
+    command += ["--out", str(tmp_path / "made"), "--runs-dir", str(tmp_path / "runs")]
+    with chat_server([given_away, told]) as server:
+        for _ in range(2):
+            done = CliRunner().invoke(app, [*command, "--model", "some", "--base-url", server.base_url])
+            assert done.exit_code == 0, (done.output, done.exception)
+    assert len(server.requests) == 2, "what was described is not asked again"
+    assert "gives away a line" in server.requests[1].prompt
+    assert load_dataset(tmp_path / "made").papers["repository"].functions[0].description == told
+    assert usable('"""Plain."""', "def f():\n    return 1") == "Plain."
+    asking = CliRunner().invoke(app, command)
+    assert isinstance(asking.exception, UsageError) and "--model" in str(asking.exception)

@@ -24,7 +24,7 @@ def edit(prompt: str, body: str, numbered: str = "NotImplementedError") -> str:
 
 def role(prompt: str) -> str:
     """Which prompt this is, by what it asks."""
-    asked = prompt.split("# What is asked")[-1]
+    asked = prompt.rsplit("# What is asked", maxsplit=1)[-1]
     for mark, name in (
         ("Write down for the code agent", "specify"), ("Write the body", "write"), ("Find the cause", "analyse"),
         ("Carry out the analysis", "edit"), ("so that this is met", "improve"), ("This version runs", "review"),

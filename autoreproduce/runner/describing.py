@@ -1,0 +1,74 @@
+"""Descriptions of functions by a model, for new masked tasks: what a function is to do, and no line of how."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from autoreproduce.agents import Agent
+from autoreproduce.autoexperiment.retrieval import paper_for
+from autoreproduce.budget import Budget
+from autoreproduce.content import folder
+from autoreproduce.errors import CommandError, UsageError
+from autoreproduce.models import open_model
+from autoreproduce.prompting import Prompts
+from autoreproduce.trial import Trial, TrialRecord, now
+
+if TYPE_CHECKING:
+    from autoreproduce.autoexperiment.describing import Describe
+    from autoreproduce.config import Settings
+
+SHORT = 20  # characters: a line of code so short may stand in prose by chance
+
+
+@contextmanager
+def described_by_model(settings: Settings, home: Path) -> Iterator[Describe]:
+    """What describes a function by `settings.model`; its calls are the steps of a trial in `home`, gone on with.
+
+    Raises UsageError where no model is named, and ReplyError from the call where two replies cannot be used.
+    """
+    if not settings.model:
+        raise UsageError("--describe asks a model: add --model provider:name, or leave --describe out")
+    record = TrialRecord(
+        task="descriptions", profile="", solver="describe", model=settings.model, settings={}, task_digest="",
+        created=now(),
+    )  # fmt: skip
+    trial = Trial.open(home, record)
+    trial.phase("describe")
+    prompts = Prompts(folder("prompts") / "autoexperiment")
+    model, budget = open_model(settings, settings.model), Budget.parse(settings.budget)
+    agent = Agent("research", model, settings.model, prompts, trial, budget, settings)
+
+    def describe(function: str, paper: str) -> str:
+        shown = paper_for(paper, function, settings.retrieval)
+        return agent.checked("describe", partial(usable, function=function), function=function, paper=shown)
+
+    try:
+        yield describe
+    finally:
+        trial.close()
+
+
+def usable(reply: str, function: str) -> str:
+    """The description, if it gives no line of the function's body away. Raises CommandError."""
+    text = reply.strip().strip("\"'`").strip()
+    given_away = next((line for line in body_lines(function) if line in " ".join(text.split())), None)
+    if given_away:
+        raise CommandError(f"it gives away a line of the code (`{given_away}`): say what, not how")
+    if "```" in text or "~~~" in text:
+        raise CommandError("it holds a fenced block: answer with the docstring's text alone")
+    return text
+
+
+def body_lines(function: str) -> list[str]:
+    """The lines of a function's body that would give it away, without its docstring."""
+    node = ast.parse(textwrap.dedent(function)).body[0]
+    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+    lines = [line.strip() for part in body for line in ast.unparse(part).split("\n")]
+    return [line for line in lines if len(line) >= SHORT]
