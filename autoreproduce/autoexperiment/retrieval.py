@@ -34,18 +34,30 @@ def paper_for(paper: str, query: str, how: Retrieval, passages: Sequence[str] = 
     return "\n\n[…]\n\n".join(nearest(split(paper), query, TOP))
 
 
-def mentions(repository: Path, file: str, address: str) -> Iterator[str]:
-    """Lines of other files that name the function, with those around them."""
-    name = address.rpartition(".")[2].partition("#")[0]
-    count = 0
+def mentions(repository: Path, file: str, addresses: Sequence[str]) -> Iterator[str]:
+    """Where other files name the functions of `file`: those lines with the ones around them, each shown once."""
+    names = [address.rpartition(".")[2].partition("#")[0] for address in addresses]
+    left = MENTIONS
     for path in code_files(repository):
         if path.suffix != ".py" or str(path) == file:
             continue
         lines = (repository / path).read_text(encoding="utf-8", errors="replace").split("\n")
-        for number, line in enumerate(lines):
-            if name in line and count < MENTIONS:
-                count += 1
-                yield f"{path}, line {number + 1}:\n" + "\n".join(lines[max(0, number - 2) : number + 3]) + "\n"
+        hits = [number for number, line in enumerate(lines) if any(name in line for name in names)][:left]
+        left -= len(hits)
+        for first, last in _windows(hits, len(lines)):
+            yield f"{path}, from line {first + 1}:\n" + "\n".join(lines[first:last]) + "\n"
+
+
+def _windows(hits: Sequence[int], count: int) -> list[tuple[int, int]]:
+    """Two lines on each side of every hit, of `count` lines; windows that touch are one."""
+    found: list[tuple[int, int]] = []
+    for hit in hits:
+        first, last = max(0, hit - 2), min(count, hit + 3)
+        if found and first <= found[-1][1]:
+            found[-1] = (found[-1][0], last)
+        else:
+            found.append((first, last))
+    return found
 
 
 def split(text: str, size: int = PASSAGE) -> list[str]:

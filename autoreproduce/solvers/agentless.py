@@ -53,7 +53,7 @@ class Agentless(MaskedSolver):
         return {
             "paper": paper_for(masked.paper.text, about, how, [row.passage for row in rows]),
             "passages": how in ("passages", "oracle"), "experiments": masked.experiments, "commands": masked.solution,
-            "file": file, "function": address, "code": code, "others": "\n".join(mentions(workspace, file, address)),
+            "file": file, "function": address, "code": code, "others": "\n".join(mentions(workspace, file, [address])),
         }  # fmt: skip
 
 

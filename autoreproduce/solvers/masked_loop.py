@@ -80,7 +80,7 @@ class MaskedLoop(MaskedSolver):
             lay_out(masked, root)
             functions = functions_of(masked)
             files = {file: (root / file).read_text(encoding="utf-8", errors="replace") for file, _ in functions}
-            named = [line for file, address in functions for line in mentions(root, file, address)]
+            named = [text for file in files for text in mentions(root, file, [a for f, a in functions if f == file])]
             commands = (root / "refsol.sh").read_text(encoding="utf-8")
         workspace = Workspace(trial.folder)
         workspace.open()
@@ -89,7 +89,7 @@ class MaskedLoop(MaskedSolver):
         bench = MaskedBench(
             self.task, self.settings, self._agent("research", model, trial), self._agent("code", model, trial),
             sandbox, trial, workspace, Summaries(trial), results=(), seconds=lambda: self.meter.command_seconds,
-            over=lambda: self.meter.reached, commands=commands, mentions="\n".join(dict.fromkeys(named)),
+            over=lambda: self.meter.reached, commands=commands, mentions="\n".join(named),
             paper=paper_for(masked.paper.text, about, how, [row.passage for row in masked.functions]),
             passages=how in ("passages", "oracle"),
         )  # fmt: skip

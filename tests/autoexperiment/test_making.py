@@ -350,6 +350,7 @@ def test_the_commands(repository: Path, place: Place, public: Callable[..., Path
     assert done.exit_code == 0 and "all combinations: n=0: 2, n=1: 4" in done.output
 
 
+@pytest.mark.slow
 def test_a_model_describes_functions_without_giving_them_away(repository: Path, place: Place, tmp_path: Path) -> None:
     from chat_server import chat_server
 
