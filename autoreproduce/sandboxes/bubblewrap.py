@@ -44,21 +44,8 @@ class BubblewrapSandbox(LocalSandbox):
 
     name = "bubblewrap"
 
-    def __init__(
-        self,
-        settings: Settings,
-        workspace: Path,
-        *,
-        data_dir: Path | None,
-        packages: Path,
-        group: bool = True,
-        **_: Any,
-    ) -> None:
-        super().__init__(workspace, settings.limits, group=group)
-        self._data = data_dir.resolve() if data_dir else None
-        self._packages = packages.resolve() / self.name
-        self._packages.mkdir(parents=True, exist_ok=True)
-        self._gpus = settings.gpus
+    def __init__(self, settings: Settings, workspace: Path, *, group: bool = True, **told: Any) -> None:
+        super().__init__(settings, workspace, group=group, **told)
         self._index = inside.index(settings, inside.caller())
         self._etc = scratch()
         (self._etc / "passwd").write_text(f"sandbox:x:{os.getuid()}:{os.getgid()}::{HOME}:/bin/bash\n")

@@ -8,9 +8,10 @@ import subprocess
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from autoreproduce import Execution, Stopped
-from autoreproduce.config import Limits
+from autoreproduce.config import Settings
 from autoreproduce.errors import SandboxError
 from autoreproduce.sandboxes import cgroups
 from autoreproduce.sandboxes.cgroups import Cgroup
@@ -26,15 +27,23 @@ HELD = 'read -r go && exec "$@" </dev/null'
 class LocalSandbox:
     """A sandbox whose processes are our own children. A subclass says how a command is started in it.
 
-    `group` False holds memory and processes by polling even where a cgroup could be made.
+    `packages` is where what is installed for a trial lies, a folder a sandbox. `group` False holds memory and
+    processes by polling even where a cgroup could be made.
     """
 
     name = ""
 
-    def __init__(self, workspace: Path, limits: Limits, *, group: bool = True) -> None:
+    def __init__(
+        self, settings: Settings, workspace: Path, *, data_dir: Path | None, packages: Path, group: bool = True,
+        **_: Any,
+    ) -> None:  # fmt: skip
         self.workspace = workspace.resolve()
-        self.limits = limits
+        self.limits = settings.limits
         self._try_group = group
+        self._data = data_dir.resolve() if data_dir else None
+        self._packages = packages.resolve() / self.name
+        self._packages.mkdir(parents=True, exist_ok=True)
+        self._gpus = settings.gpus
 
     def _argv(self, command: str, network: bool) -> list[str]:
         raise NotImplementedError

@@ -27,21 +27,8 @@ class ProcessSandbox(LocalSandbox):
         "are limited by looking at them, and nothing is left running."
     )
 
-    def __init__(
-        self,
-        settings: Settings,
-        workspace: Path,
-        *,
-        data_dir: Path | None,
-        packages: Path,
-        group: bool = True,
-        **_: Any,
-    ) -> None:
-        super().__init__(workspace, settings.limits, group=group)
-        self._data = data_dir.resolve() if data_dir else None
-        self._packages = packages.resolve() / self.name
-        self._packages.mkdir(parents=True, exist_ok=True)
-        self._gpus = settings.gpus
+    def __init__(self, settings: Settings, workspace: Path, *, group: bool = True, **told: Any) -> None:
+        super().__init__(settings, workspace, group=group, **told)
         self._index = inside.index(settings, inside.caller(), mounted=False)
         self._made = scratch()
         for name in ("home", "tmp", "bin"):
