@@ -20,21 +20,6 @@ LOCAL = os.environ.get("AUTOREPRODUCE_TEST_DATA", "")
 needs_data = pytest.mark.skipif(not LOCAL, reason="AUTOREPRODUCE_TEST_DATA names no folder with real data")
 
 
-@pytest.fixture(scope="module")
-def prepare():
-    return reproducebench._module(FOLDER / "prepare.py")
-
-
-@pytest.fixture(scope="module")
-def metric():
-    return reproducebench._module(FOLDER / "metric.py").metric
-
-
-@pytest.fixture(scope="module")
-def model():
-    return reproducebench._module(FOLDER / "reference" / "model.py")
-
-
 @pytest.fixture
 def main(monkeypatch):
     """The program as it lies in a workspace, beside its model and the data code."""

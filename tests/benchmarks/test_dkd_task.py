@@ -28,27 +28,12 @@ def code():
 
 
 @pytest.fixture(scope="module")
-def model():
-    return reproducebench._module(FOLDER / "reference" / "model.py")
-
-
-@pytest.fixture(scope="module")
 def program(code, model):
     """main.py of the reference, with its two imports."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "model", model)
         patch.setitem(sys.modules, "preprocess", code)
         yield reproducebench._module(FOLDER / "reference" / "main.py")
-
-
-@pytest.fixture
-def prepare():
-    return reproducebench._module(FOLDER / "prepare.py")
-
-
-@pytest.fixture
-def metric():
-    return reproducebench._module(FOLDER / "metric.py").metric
 
 
 @pytest.fixture(scope="module")

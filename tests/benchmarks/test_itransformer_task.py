@@ -2,7 +2,6 @@
 
 import gzip
 import os
-import sys
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -19,36 +18,6 @@ with_data = pytest.mark.skipif(
     not (TEST_DATA and Path(TEST_DATA, "exchange_rate", "exchange_rate.txt.gz").exists()),
     reason="AUTOREPRODUCE_TEST_DATA names no folder with exchange_rate/exchange_rate.txt.gz",
 )
-
-
-@pytest.fixture(scope="module")
-def prepare():
-    return reproducebench._module(FOLDER / "prepare.py")
-
-
-@pytest.fixture(scope="module")
-def metric():
-    return reproducebench._module(FOLDER / "metric.py").metric
-
-
-@pytest.fixture(scope="module")
-def data_code():
-    pytest.importorskip("torch")
-    return reproducebench._module(FOLDER / "preprocess.py")
-
-
-@pytest.fixture(scope="module")
-def model():
-    pytest.importorskip("torch")
-    return reproducebench._module(FOLDER / "reference" / "model.py")
-
-
-@pytest.fixture
-def program(model, data_code, monkeypatch):
-    """main.py, which imports the model and the data code by the names that they have in a workspace."""
-    monkeypatch.setitem(sys.modules, "model", model)
-    monkeypatch.setitem(sys.modules, "preprocess", data_code)
-    return reproducebench._module(FOLDER / "reference" / "main.py")
 
 
 @pytest.fixture

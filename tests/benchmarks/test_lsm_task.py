@@ -10,22 +10,6 @@ from autoreproduce.benchmarks import reproducebench
 FOLDER = reproducebench.folder("reproducebench") / "lsm"
 
 
-@pytest.fixture(scope="module")
-def prepare():
-    return reproducebench._module(FOLDER / "prepare.py")
-
-
-@pytest.fixture(scope="module")
-def metric():
-    return reproducebench._module(FOLDER / "metric.py").metric
-
-
-@pytest.fixture(scope="module")
-def model():
-    pytest.importorskip("torch")
-    return reproducebench._module(FOLDER / "reference" / "model.py")
-
-
 def test_the_solver_finds_a_known_solution(prepare):
     # −c Δu = 1 on the unit square: a double sine series
     nodes, c = 43, 3.0

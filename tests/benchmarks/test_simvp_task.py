@@ -3,7 +3,6 @@
 import gzip
 import hashlib
 import math
-import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,36 +14,6 @@ from autoreproduce.benchmarks.schema import LineageFile, read_yaml
 from autoreproduce.errors import UsageError
 
 FOLDER = reproducebench.folder("reproducebench") / "simvp"
-
-
-@pytest.fixture(scope="module")
-def prepare():
-    return reproducebench._module(FOLDER / "prepare.py")
-
-
-@pytest.fixture(scope="module")
-def metric():
-    return reproducebench._module(FOLDER / "metric.py").metric
-
-
-@pytest.fixture(scope="module")
-def data_code():
-    pytest.importorskip("torch")
-    return reproducebench._module(FOLDER / "preprocess.py")
-
-
-@pytest.fixture(scope="module")
-def model():
-    pytest.importorskip("torch")
-    return reproducebench._module(FOLDER / "reference" / "model.py")
-
-
-@pytest.fixture
-def program(model, data_code, monkeypatch):
-    """main.py, which imports the model and the data code by the names that they have in a workspace."""
-    monkeypatch.setitem(sys.modules, "model", model)
-    monkeypatch.setitem(sys.modules, "preprocess", data_code)
-    return reproducebench._module(FOLDER / "reference" / "main.py")
 
 
 @pytest.fixture

@@ -19,25 +19,9 @@ needs_data = pytest.mark.skipif(not LOCAL, reason="AUTOREPRODUCE_TEST_DATA names
 
 
 @pytest.fixture(scope="module")
-def prepare():
-    return reproducebench._module(FOLDER / "prepare.py")
-
-
-@pytest.fixture(scope="module")
-def metric():
-    return reproducebench._module(FOLDER / "metric.py").metric
-
-
-@pytest.fixture(scope="module")
 def tree():
     pytest.importorskip("torch")
     return reproducebench._module(FOLDER / "reference" / "decomposition.py")
-
-
-@pytest.fixture(scope="module")
-def model():
-    pytest.importorskip("torch")
-    return reproducebench._module(FOLDER / "reference" / "model.py")
 
 
 @pytest.fixture

@@ -13,11 +13,6 @@ from autoreproduce.errors import UsageError
 FOLDER = reproducebench.folder("reproducebench") / "timevae"
 
 
-@pytest.fixture(scope="module")
-def prepare():
-    return reproducebench._module(FOLDER / "prepare.py")
-
-
 @pytest.fixture
 def code():
     return reproducebench._module(FOLDER / "preprocess.py")
@@ -26,12 +21,6 @@ def code():
 @pytest.fixture
 def metric():
     return reproducebench._module(FOLDER / "metric.py")
-
-
-@pytest.fixture(scope="module")
-def model():
-    pytest.importorskip("torch")
-    return reproducebench._module(FOLDER / "reference" / "model.py")
 
 
 @pytest.fixture(scope="module")
