@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -17,6 +18,7 @@ Retrieval = Literal["none", "full", "passages", "oracle"]
 PASSAGE = 1200  # characters, cut at paragraphs
 TOP = 4
 MENTIONS = 12  # lines of other files that name a function
+AROUND = 5  # lines shown on each side of one
 
 
 def paper_for(paper: str, query: str, how: Retrieval, passages: Sequence[str] = ()) -> str:
@@ -31,7 +33,10 @@ def paper_for(paper: str, query: str, how: Retrieval, passages: Sequence[str] = 
     named = [passage for passage in passages if passage.strip()]
     if how == "oracle" and named:
         return "\n\n".join(dict.fromkeys(named))
-    return "\n\n[…]\n\n".join(nearest(split(paper), query, TOP))
+    cut = split(paper)
+    kept = nearest(cut, query, TOP)
+    parts = ["" if cut.index(one) + 1 == cut.index(other) else "[…]\n\n" for one, other in pairwise(kept)]
+    return "\n\n".join(f"{mark}{passage}" for mark, passage in zip(["", *parts], kept, strict=True))
 
 
 def mentions(repository: Path, file: str, addresses: Sequence[str]) -> Iterator[str]:
@@ -49,10 +54,10 @@ def mentions(repository: Path, file: str, addresses: Sequence[str]) -> Iterator[
 
 
 def _windows(hits: Sequence[int], count: int) -> list[tuple[int, int]]:
-    """Two lines on each side of every hit, of `count` lines; windows that touch are one."""
+    """The lines around every hit, of `count` lines; windows that touch are one."""
     found: list[tuple[int, int]] = []
     for hit in hits:
-        first, last = max(0, hit - 2), min(count, hit + 3)
+        first, last = max(0, hit - AROUND), min(count, hit + AROUND + 1)
         if found and first <= found[-1][1]:
             found[-1] = (found[-1][0], last)
         else:

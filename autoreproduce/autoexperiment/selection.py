@@ -40,6 +40,11 @@ class MaskedTask:
         return combined_id(self.paper.id, tuple(each.func_id for each in self.functions))
 
     @property
+    def what_to_do(self) -> str:
+        """`experiments` without its last sentence, for whoever writes code and returns no numbers."""
+        return self.experiments.removesuffix(ANSWER).rstrip()
+
+    @property
     def n(self) -> int:
         """How many functions are masked."""
         return len(self.functions)

@@ -52,7 +52,7 @@ class Agentless(MaskedSolver):
         code = (workspace / file).read_text(encoding="utf-8", errors="replace")[:ROOM]
         return {
             "paper": paper_for(masked.paper.text, about, how, [row.passage for row in rows]),
-            "passages": how in ("passages", "oracle"), "experiments": masked.experiments, "commands": masked.solution,
+            "passages": how in ("passages", "oracle"), "experiments": masked.what_to_do, "commands": masked.solution,
             "file": file, "function": address, "code": code, "others": "\n".join(mentions(workspace, file, [address])),
         }  # fmt: skip
 

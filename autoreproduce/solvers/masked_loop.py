@@ -35,6 +35,7 @@ STAGE = "specification"
 class MaskedBench(Bench):
     """The workbench with what the prompts show of a repository."""
 
+    experiments: str = ""
     commands: str = ""
     mentions: str = ""
     paper: str = ""
@@ -49,7 +50,7 @@ class MaskedLoop(MaskedSolver):
         bench = self._bench(masked, model, sandbox, trial)
         functions = functions_of(masked)
         said = bench.research.ask(
-            "specify", paper=bench.paper, passages=bench.passages, experiments=masked.experiments,
+            "specify", paper=bench.paper, passages=bench.passages, experiments=masked.what_to_do,
             files=list(bench.files.items()), others=bench.mentions, functions=functions,
         )  # fmt: skip
         bench.summaries.put(STAGE, said)
@@ -89,7 +90,8 @@ class MaskedLoop(MaskedSolver):
         bench = MaskedBench(
             self.task, self.settings, self._agent("research", model, trial), self._agent("code", model, trial),
             sandbox, trial, workspace, Summaries(trial), results=(), seconds=lambda: self.meter.command_seconds,
-            over=lambda: self.meter.reached, commands=commands, mentions="\n".join(named),
+            over=lambda: self.meter.reached, experiments=masked.what_to_do, commands=commands,
+            mentions="\n".join(named),
             paper=paper_for(masked.paper.text, about, how, [row.passage for row in masked.functions]),
             passages=how in ("passages", "oracle"),
         )  # fmt: skip

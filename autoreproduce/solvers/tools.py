@@ -78,7 +78,7 @@ def tools_of(bench: Bench) -> list[Any]:
 
     @tool(return_direct=True)
     def submit(answer: str) -> str:
-        """Hand in: the functions as they stand, and the experiment's numbers as JSON. Ends the attempt."""
+        """Hand in: the functions as they stand, and the numbers as JSON, {"Experiment 1": ...}. Ends the attempt."""
         bench.submitted, bench.answer = True, answer
         return "submitted"
 
@@ -95,8 +95,8 @@ def _told(do: Any) -> str:
 def _said(done: Execution) -> str:
     kept = asdict(done)
     end = f"stopped: {done.stopped}" if done.stopped else f"exit code {done.exit_code}"
-    parts = [f"({end}, {done.seconds:.1f} s)", kept["stdout"].strip(), kept["stderr"].strip()]
-    return "\n".join(part for part in parts if part)
+    parts = [f"({end}, {done.seconds:.1f} s)", kept["stdout"].strip("\n"), kept["stderr"].strip("\n")]
+    return "\n".join(part for part in parts if part.strip())
 
 
 def _short(text: str) -> str:

@@ -26,7 +26,7 @@ def role(prompt: str) -> str:
     """Which prompt this is, by what it asks."""
     asked = prompt.rsplit("# What is asked", maxsplit=1)[-1]
     for mark, name in (
-        ("Write down for the code agent", "specify"), ("Write the body", "write"), ("Find the cause", "analyse"),
+        ("for the code agent, who does not see the paper", "specify"), ("Write the body", "write"), ("Find the cause", "analyse"),
         ("Carry out the analysis", "edit"), ("so that this is met", "improve"), ("This version runs", "review"),
     ):  # fmt: skip
         if mark in asked:
