@@ -19,6 +19,7 @@ PASSAGE = 1200  # characters, cut at paragraphs
 TOP = 4
 MENTIONS = 12  # lines of other files that name a function
 AROUND = 5  # lines shown on each side of one
+WHOLE = 80  # lines of a file that is shown whole
 
 
 def paper_for(paper: str, query: str, how: Retrieval, passages: Sequence[str] = ()) -> str:
@@ -40,7 +41,7 @@ def paper_for(paper: str, query: str, how: Retrieval, passages: Sequence[str] = 
 
 
 def mentions(repository: Path, file: str, addresses: Sequence[str]) -> Iterator[str]:
-    """Where other files name the functions of `file`: those lines with the ones around them, each shown once."""
+    """Where other files name the functions of `file`: a short file whole, of a long one the lines around them."""
     names = [address.rpartition(".")[2].partition("#")[0] for address in addresses]
     left = MENTIONS
     for path in code_files(repository):
@@ -49,8 +50,10 @@ def mentions(repository: Path, file: str, addresses: Sequence[str]) -> Iterator[
         lines = (repository / path).read_text(encoding="utf-8", errors="replace").split("\n")
         hits = [number for number, line in enumerate(lines) if any(name in line for name in names)][:left]
         left -= len(hits)
-        for first, last in _windows(hits, len(lines)):
-            yield f"{path}, from line {first + 1}:\n" + "\n".join(lines[first:last]) + "\n"
+        short = bool(hits) and len(lines) <= WHOLE
+        for first, last in [(0, len(lines))] if short else _windows(hits, len(lines)):
+            where = "" if short else f", lines {first + 1} to {last} of {len(lines)}"
+            yield f"{path}{where}:\n" + "\n".join(lines[first:last]).rstrip("\n") + "\n"
 
 
 def _windows(hits: Sequence[int], count: int) -> list[tuple[int, int]]:
