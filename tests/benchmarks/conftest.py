@@ -1,5 +1,6 @@
 """The parts of a task's folder, for the tests of that task: the test module says which folder by its FOLDER."""
 
+import importlib
 import sys
 
 import pytest
@@ -39,3 +40,22 @@ def program(request, model, data_code, monkeypatch):
     monkeypatch.setitem(sys.modules, "model", model)
     monkeypatch.setitem(sys.modules, "preprocess", data_code)
     return reproducebench._module(request.module.FOLDER / "reference" / "main.py")
+
+
+@pytest.fixture(scope="module")
+def laid_out(request):
+    """The reference's program as it lies in a workspace: `main`, its neighbours and the data code by their names."""
+    pytest.importorskip("torch")
+    folder = request.module.FOLDER
+    places = [str(folder), str(folder / "reference")]
+    names = ["preprocess", *(path.stem for path in (folder / "reference").glob("*.py"))]
+    kept = {name: sys.modules.pop(name, None) for name in names}
+    flag, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    sys.path[:0] = places
+    yield importlib.import_module("main")
+    sys.path[:] = [path for path in sys.path if path not in places]
+    sys.dont_write_bytecode = flag
+    for name in names:
+        sys.modules.pop(name, None)
+        if kept[name] is not None:
+            sys.modules[name] = kept[name]

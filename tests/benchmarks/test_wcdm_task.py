@@ -1,7 +1,6 @@
 """DiffLL on LOLv1: the dark pictures follow their law, the metric is scikit-image's, the layers are their formulas."""
 
 import dataclasses
-import importlib
 import sys
 
 import numpy as np
@@ -13,31 +12,8 @@ FOLDER = reproducebench.folder("reproducebench") / "wcdm"
 
 
 @pytest.fixture(scope="module")
-def prepare():
-    return reproducebench._module(FOLDER / "prepare.py")
-
-
-@pytest.fixture(scope="module")
-def metric():
-    return reproducebench._module(FOLDER / "metric.py").metric
-
-
-@pytest.fixture(scope="module")
-def program():
-    """The program as it lies in a workspace, beside its model and the data code: `main`, `model`, `unet`, `preprocess`."""
-    pytest.importorskip("torch")
-    places = [str(FOLDER), str(FOLDER / "reference")]
-    names = ("main", "model", "unet", "preprocess")
-    kept = {name: sys.modules.pop(name, None) for name in names}
-    flag, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    sys.path[:0] = places
-    yield importlib.import_module("main")
-    sys.path[:] = [path for path in sys.path if path not in places]
-    sys.dont_write_bytecode = flag
-    for name in names:
-        sys.modules.pop(name, None)
-        if kept[name] is not None:
-            sys.modules[name] = kept[name]
+def program(laid_out):
+    return laid_out
 
 
 @pytest.fixture(scope="module")
