@@ -70,6 +70,9 @@ class Settings(BaseSettings):
     retrieval: Literal["none", "full", "passages", "oracle"] = Field(
         "passages", description="how much of the paper a solver of masked functions sees"
     )
+    stub: Literal["signature", "docstring", "oracle"] = Field(
+        "docstring", description="what is left of a masked function: oracle adds the paper's passage to its description"
+    )
     history: Literal["full", "window", "summary"] = Field("full", description="what an agent keeps of its own steps")
     max_steps: int = Field(50, ge=1, description="of an agent with tools")
     command_seconds: float = Field(1200.0, gt=0, description="of one command, where functions are masked")

@@ -22,7 +22,7 @@ NOT_FLAGS = {"api_key", "github_token", "limits"}  # secrets come from the envir
 PANELS = {
     "Models": "model research_model code_model base_url temperature max_output_tokens request_timeout max_retries "
     "budget price record",
-    "Masked functions": "retrieval history max_steps command_seconds attempt_budget attempt_seconds",
+    "Masked functions": "retrieval stub history max_steps command_seconds attempt_budget attempt_seconds",
     "The method": "lineage lineage_cache k debug refine mineru mineru_tier mineru_url diagrams max_debug profile "
     "seed offline time_limit_minutes dry_run_seconds",
 }

@@ -33,7 +33,9 @@ class Agentless(MaskedSolver):
         """Ask for each function and put it in; a reply without it leaves the stub, and the harness says so."""
         agent = Agent("code", model.code, model.code_name, self.prompts, trial, self.budget, self.settings)
         with tempfile.TemporaryDirectory(prefix="autoexperiment-") as pristine:
-            lay_out(masked, Path(pristine))  # prompts are made from the task as it was given: the same on a resume
+            lay_out(
+                masked, Path(pristine), variant=self.settings.stub
+            )  # prompts are made from the task as it was given: the same on a resume
             questions = {pair: self._question(masked, Path(pristine), *pair) for pair in functions_of(masked)}
         for (file, address), question in questions.items():
             if self.meter.reached:

@@ -78,7 +78,7 @@ class MaskedLoop(MaskedSolver):
         """The workbench over the masked files as they were given; those on disk may be further by now."""
         with tempfile.TemporaryDirectory(prefix="autoexperiment-") as pristine:
             root = Path(pristine)
-            lay_out(masked, root)
+            lay_out(masked, root, variant=self.settings.stub)
             functions = functions_of(masked)
             files = {file: (root / file).read_text(encoding="utf-8", errors="replace") for file, _ in functions}
             named = [text for file in files for text in mentions(root, file, [a for f, a in functions if f == file])]

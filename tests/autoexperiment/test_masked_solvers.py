@@ -1,6 +1,7 @@
 """Solvers of masked functions against an endpoint that answers as told, with real runs in a sandbox."""
 
 import json
+import re
 
 import pytest
 from chat_server import Answer, chat_server
@@ -229,3 +230,10 @@ def test_a_summary_of_the_steps_is_a_step_and_the_task_stays(run, monkeypatch):
     assert "The function is in lib/stats.py." in last and "The functions without a body" in last
     names = [step.name for step in Trial.read(done.folder).steps]
     assert names.count("summary") == 1
+
+
+@pytest.mark.parametrize(("stub", "there"), [("signature", False), ("docstring", True)])
+def test_what_is_left_of_a_masked_function(run, stub, there):
+    with chat_server([RIGHT]) as server:
+        assert run(server, stub=stub, retrieval="none").outcome.metric == 1
+    assert bool(re.search(r'"""\n\s+raise NotImplementedError', server.requests[0].prompt)) == there
