@@ -15,16 +15,6 @@ NAMES = ("swin", "crf", "bins", "model", "preprocess", "main")
 
 
 @pytest.fixture(scope="module")
-def prepare():
-    return reproducebench._module(FOLDER / "prepare.py")
-
-
-@pytest.fixture(scope="module")
-def metric():
-    return reproducebench._module(FOLDER / "metric.py").metric
-
-
-@pytest.fixture(scope="module")
 def program():
     """The reference's modules, imported as its program does; their plain names are given back afterwards."""
     pytest.importorskip("torch")

@@ -16,25 +16,8 @@ FOLDER = reproducebench.folder("reproducebench") / "swinunet"
 
 
 @pytest.fixture(scope="module")
-def prepare():
-    return reproducebench._module(FOLDER / "prepare.py")
-
-
-@pytest.fixture(scope="module")
 def metric():
     return reproducebench._module(FOLDER / "metric.py")
-
-
-@pytest.fixture(scope="module")
-def data_code():
-    pytest.importorskip("torch")
-    return reproducebench._module(FOLDER / "preprocess.py")
-
-
-@pytest.fixture(scope="module")
-def model():
-    pytest.importorskip("torch")
-    return reproducebench._module(FOLDER / "reference" / "model.py")
 
 
 @pytest.fixture

@@ -157,6 +157,7 @@ def main() -> None:
     flags = parser.parse_args()
     settings = PROFILES[flags.profile]
     data = load_volumes(os.environ["DATA_DIR"])
+    torch.set_num_threads(1)  # two threads sum in another order, so that the same seed would give another number
     torch.manual_seed(flags.seed)
     model = build(settings, data.swin).to("cuda" if torch.cuda.is_available() else "cpu")
     history = train(model, settings, data, flags.seed, flags.dry_run)
