@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from autoreproduce.config import Settings
-from autoreproduce.errors import UsageError
+from autoreproduce.errors import AutoReproduceError, UsageError
 from autoreproduce.options import settings_options
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None)
 Json = Annotated[bool, typer.Option("--json", help="one JSON object a line, for machines")]
-TaskName = Annotated[str, typer.Argument(help="a task's id, data set or method, in any case")]
 
 
 @app.command()
@@ -61,26 +60,41 @@ def resume(
 @settings_options
 def reference(
     settings: Settings,
-    task: TaskName,
+    task: Annotated[str, typer.Argument(help="a task's id, data set or method in any case, or all")],
     seeds: Annotated[int, typer.Option(min=1, help="how many, from --seed on")] = 1,
     json: Json = False,
 ) -> None:
-    """Run a task's reference implementation in the sandbox and measure it."""
-    from autoreproduce.benchmarks.reproducebench import find_task
+    """Run a task's reference implementation in the sandbox and measure it; of all tasks one after another."""
+    from autoreproduce.benchmarks.reproducebench import find_task, task_folders
+    from autoreproduce.runner.listing import reference_table
+
+    if task != "all":
+        _reference(find_task(task, settings.profile), settings, seeds, json)
+        return
+    finished, failed = [], []
+    for name in [path.name for path in task_folders()]:
+        try:
+            finished += _reference(find_task(name, settings.profile), settings, seeds, json)
+        except AutoReproduceError as error:
+            failed.append(name)
+            print(f"{name}: {error}", file=sys.stderr)
+    if not json:
+        print(reference_table([(one.task, one.outcome) for one in finished]))
+    if failed:
+        raise UsageError(f"{len(failed)} references were not measured ({', '.join(failed)}): the lines above say why")
+
+
+def _reference(found: Task, settings: Settings, seeds: int, json: bool) -> list[Finished]:
+    """One task's reference over its seeds. Raises UsageError where a run failed."""
     from autoreproduce.runner.attempt import Request
 
-    found = find_task(task, settings.profile)
     finished = []
     for seed in range(settings.seed, settings.seed + seeds):
-        request = Request(
-            found,
-            settings.model_copy(update={"seed": seed}),
-            solver="reference",
-            command=shlex.join(sys.argv),
-        )
-        finished.append(_finish(request, json))
+        seeded = settings.model_copy(update={"seed": seed})
+        finished.append(_finish(Request(found, seeded, solver="reference", command=shlex.join(sys.argv)), json))
     _say_values(found, [one.outcome for one in finished], json)
     _say_measured(found, finished, settings, json)
+    return finished
 
 
 @app.command()

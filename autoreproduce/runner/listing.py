@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from autoreproduce.config import Settings
+
+if TYPE_CHECKING:
+    from autoreproduce.task import Task
+    from autoreproduce.trial import Outcome
 
 
 def print_tasks(settings: Settings, as_json: bool) -> None:
@@ -58,6 +63,22 @@ def markdown_tasks() -> str:
         "time",
         "memory",
     ]
+    return str(tabulate(rows, heads, tablefmt="github", disable_numparse=True))
+
+
+def reference_table(runs: Sequence[tuple[Task, Outcome]]) -> str:
+    """References that were run here beside the bands that their task.yaml states, a row a run."""
+    from tabulate import tabulate
+
+    rows = []
+    for task, outcome in runs:
+        known = task.measured
+        band = f"{known.low:.4g} to {known.high:.4g}" if known and known.low is not None and known.high else "–"
+        inside = {True: "yes", False: "no", None: "–"}[outcome.within_band]
+        took, memory = outcome.details.get("seconds", outcome.seconds), outcome.details.get("memory_mb")
+        rows.append([task.id, task.profile, task.metric.name, f"{outcome.metric:.4g}", band, inside, f"{took:.0f} s",
+                     f"{memory:.0f} MB" if memory else "–"])  # fmt: skip
+    heads = ["task", "profile", "metric", "here", "band", "within", "time", "memory"]
     return str(tabulate(rows, heads, tablefmt="github", disable_numparse=True))
 
 

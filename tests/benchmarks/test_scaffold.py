@@ -69,3 +69,15 @@ def test_a_folder_that_is_there_is_left_as_it_is(in_folder):
 def test_no_task_that_ships_has_anything_left_to_fill():
     for path in reproducebench.task_folders():
         assert not still_to_fill(path), path.name
+
+
+def test_all_references_run_one_after_another_and_one_that_fails_stops_no_other(tmp_path, monkeypatch):
+    for name in ("broken", "whole"):
+        new_task(name, into=tmp_path / "reproducebench", **WHAT)
+    (tmp_path / "reproducebench" / "broken" / "reference" / "main.py").write_text("raise SystemExit(3)\n")
+    monkeypatch.setattr(reproducebench, "folder", lambda name: tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["reference", "all", "--sandbox", "process", "--cache-dir", str(tmp_path / "cache")])
+    assert isinstance(done.exception, UsageError) and "1 references were not measured (broken)" in str(done.exception)
+    row = next(line for line in done.output.split("\n") if line.startswith("| whole"))
+    assert "| error" in row and " s " in row
