@@ -68,8 +68,8 @@ def _cell(finding: Finding | None) -> str:
     if finding is None or finding.value is None:
         return "not scored"
     spread = f" ± {finding.spread:.1f}" if finding.spread is not None else ""
-    parts = f" ({', '.join(f'{part:g}' for part in finding.parts)})" if finding.parts else ""
-    return f"{finding.value:g}{spread}{parts}{'' if finding.as_expected else ' ✗'}"
+    parts = f" ({', '.join(f'{part:.3g}' for part in finding.parts)})" if finding.parts else ""
+    return f"{finding.value:.3g}{spread}{parts}{'' if finding.as_expected else ' ✗'}"
 
 
 def _sum(rows: dict[str, list[Finding]]) -> str:
