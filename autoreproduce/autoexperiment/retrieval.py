@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import groupby
 from pathlib import Path
 from typing import Literal
 
@@ -35,9 +35,8 @@ def paper_for(paper: str, query: str, how: Retrieval, passages: Sequence[str] = 
     if how == "oracle" and named:
         return "\n\n".join(dict.fromkeys(named))
     cut = split(paper)
-    kept = nearest(cut, query, TOP)
-    parts = ["" if cut.index(one) + 1 == cut.index(other) else "[…]\n\n" for one, other in pairwise(kept)]
-    return "\n\n".join(f"{mark}{passage}" for mark, passage in zip(["", *parts], kept, strict=True))
+    kept = set(nearest(cut, query, TOP))
+    return "\n\n".join("\n\n".join(run) if shown else "[…]" for shown, run in groupby(cut, kept.__contains__))
 
 
 def mentions(repository: Path, file: str, addresses: Sequence[str]) -> Iterator[str]:

@@ -148,6 +148,7 @@ def test_passages_nearest_to_a_function():
     )
     found = paper_for(paper, "hop_weight(layers)", "passages")
     assert "hop_weight" in found and len(found) < len(paper)
+    assert found.startswith("[…]") or found.endswith("[…]"), "what is left out is marked, at the ends too"
     assert paper_for(paper, "x", "full") == paper and paper_for(paper, "x", "none") == ""
     assert paper_for(paper, "x", "oracle", ["the passage"]) == "the passage"
     assert nearest(["a b", "c d"], "c", 1) == ["c d"] and len(split(paper)) > 3
