@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from autoreproduce.autoexperiment.estimate import Attempt, Rate, gap_closed, rate
 from autoreproduce.autoexperiment.layout import lay_out
 from autoreproduce.autoexperiment.outcome import TaskOutcome
+from autoreproduce.autoexperiment.retrieval import mentions
 from autoreproduce.autoexperiment.taskset import read_proofs
 from autoreproduce.benchmarks.autoexperiment import masked_of
 from autoreproduce.budget import Budget
@@ -152,10 +153,17 @@ def _verified(groups: Any, chosen: dict[tuple[str, int, str], list[bool]]) -> Ta
 
 
 def _masked_code(masked: Any) -> str:
+    """The masked files as the solvers saw them, and where other files name the functions."""
     with tempfile.TemporaryDirectory(prefix="autoexperiment-") as place:
         lay_out(masked, Path(place))
-        files = dict.fromkeys(file for file, _ in functions_of(masked))
-        return "\n\n".join(f"~~~python\n# {f}\n{(Path(place) / f).read_text(encoding='utf-8')}\n~~~" for f in files)
+        wanted = functions_of(masked)
+        files = list(dict.fromkeys(file for file, _ in wanted))
+        shown = [(f, (Path(place) / f).read_text(encoding="utf-8", errors="replace")) for f in files]
+        callers = [text for file in files for text in mentions(Path(place), file, [a for f, a in wanted if f == file])]
+    parts = [f"~~~python\n# {file}\n{text}\n~~~" for file, text in shown]
+    return "\n\n".join(
+        [*parts, *([f"Where the rest of the code names them:\n\n{''.join(callers)}"] if callers else [])]
+    )
 
 
 def _rate(found: Rate | None) -> str:

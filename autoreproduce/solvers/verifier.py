@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from autoreproduce.config import Settings
 
 By = Literal["agreement", "checker", "reader"]
+LONG = 300  # lines of a file of which a verifier sees the functions alone
 NEAR = 1e-3  # relative: two candidates whose numbers are so near did the same
 
 
@@ -55,14 +56,21 @@ class Candidate:
 def candidate_of(masked: MaskedTask, attempt: Path) -> Candidate:
     """The candidate that an attempt's folder holds."""
     outcome = TaskOutcome.model_validate_json((attempt / "judged.json").read_text(encoding="utf-8"))
-    parts = []
-    for file, address in functions_of(masked):
-        try:
-            source = read_source(attempt / "workspace", file)
-            parts.append(f"~~~python\n# {file}\n{source.text(source.find(address))}\n~~~")
-        except SourceError as error:
-            parts.append(f"(no function: {error})")
-    return Candidate(attempt, "\n\n".join(parts), outcome)
+    wanted = functions_of(masked)
+    parts = [_shown(attempt / "workspace", file, [a for f, a in wanted if f == file]) for file, _ in wanted]
+    return Candidate(attempt, "\n\n".join(dict.fromkeys(parts)), outcome)
+
+
+def _shown(workspace: Path, file: str, addresses: Sequence[str]) -> str:
+    """A file as an attempt left it, whole, so that helpers are seen; of a long one the functions alone."""
+    try:
+        source = read_source(workspace, file)
+        text = source.utf8.decode()
+        if text.count("\n") > LONG:
+            text = "\n\n".join(source.text(source.find(address)) for address in addresses)
+    except SourceError as error:
+        return f"(no function: {error})"
+    return f"~~~python\n# {file}\n{text.strip()}\n~~~"
 
 
 def by_agreement(candidates: Sequence[Candidate]) -> int:
