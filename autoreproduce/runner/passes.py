@@ -104,6 +104,7 @@ def draw_passes(attempts: Sequence[Attempt], path: Path) -> Path:
     for name, row in published_passes()[1].items():
         axes.plot(range(1, len(row) + 1), [value / 100 for value in row], ":", marker=".", label=f"{name} (published)")
     axes.set_xlabel("functions masked")
+    axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_ylabel("Pass@1")
     axes.set_ylim(-0.02, 1.05)
     axes.legend(fontsize="small")
