@@ -22,8 +22,8 @@ AROUND = 5  # lines shown on each side of one
 WHOLE = 80  # lines of a file that is shown whole
 
 
-def paper_for(paper: str, query: str, how: Retrieval, passages: Sequence[str] = ()) -> str:
-    """The part of `paper` that a prompt shows for `query` (names, descriptions, code).
+def paper_for(paper: str, queries: Sequence[str], how: Retrieval, passages: Sequence[str] = ()) -> str:
+    """The part of `paper` that a prompt shows for `queries` (of each function its name, description or code).
 
     `passages` are those that the set itself names, for `oracle`; where it names none, the nearest are taken.
     """
@@ -35,7 +35,7 @@ def paper_for(paper: str, query: str, how: Retrieval, passages: Sequence[str] = 
     if how == "oracle" and named:
         return "\n\n".join(dict.fromkeys(named))
     cut = split(paper)
-    kept = set(nearest(cut, query, TOP))
+    kept = {passage for query in queries for passage in nearest(cut, query, TOP)}
     return "\n\n".join("\n\n".join(run) if shown else "[…]" for shown, run in groupby(cut, kept.__contains__))
 
 

@@ -45,7 +45,7 @@ def described_by_model(settings: Settings, home: Path) -> Iterator[Describe]:
     agent = Agent("research", model, settings.model, prompts, trial, budget, settings)
 
     def describe(function: str, paper: str) -> str:
-        shown = paper_for(paper, function, settings.retrieval)
+        shown = paper_for(paper, [function], settings.retrieval)
         return agent.checked("describe", partial(usable, function=function), function=function, paper=shown)
 
     try:

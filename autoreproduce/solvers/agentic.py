@@ -85,7 +85,7 @@ class Agentic(MaskedSolver):
     def _start(self, masked: MaskedTask) -> dict[str, Any]:
         """What the first message is made of; the whole paper lies in the workspace anyway."""
         how = self.settings.retrieval
-        about = " ".join(f"{row.name} {row.description}" for row in masked.functions)
+        about = [f"{row.name} {row.description}" for row in masked.functions]
         return {
             "experiments": masked.experiments, "functions": functions_of(masked), "plan": self.plans,
             "paper": paper_for(masked.paper.text, about, how, [row.passage for row in masked.functions]),

@@ -53,7 +53,7 @@ class Agentless(MaskedSolver):
         how = self.settings.retrieval
         code = (workspace / file).read_text(encoding="utf-8", errors="replace")[:ROOM]
         return {
-            "paper": paper_for(masked.paper.text, about, how, [row.passage for row in rows]),
+            "paper": paper_for(masked.paper.text, [about], how, [row.passage for row in rows]),
             "passages": how in ("passages", "oracle"), "experiments": masked.what_to_do, "commands": masked.solution,
             "file": file, "function": address, "code": code, "others": "\n".join(mentions(workspace, file, [address])),
         }  # fmt: skip

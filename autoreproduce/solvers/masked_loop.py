@@ -85,7 +85,7 @@ class MaskedLoop(MaskedSolver):
             commands = (root / "refsol.sh").read_text(encoding="utf-8")
         workspace = Workspace(trial.folder)
         workspace.open()
-        about = " ".join(f"{row.name} {row.description}" for row in masked.functions)
+        about = [f"{row.name} {row.description}" for row in masked.functions]
         how = self.settings.retrieval
         bench = MaskedBench(
             self.task, self.settings, self._agent("research", model, trial), self._agent("code", model, trial),

@@ -146,11 +146,11 @@ def test_passages_nearest_to_a_function():
     paper = "\n\n".join(
         ["We study cats. " * 60, "The hop_weight is a softmax over layers. " * 20, "Dogs are fine. " * 60] * 3
     )
-    found = paper_for(paper, "hop_weight(layers)", "passages")
+    found = paper_for(paper, ["hop_weight(layers)"], "passages")
     assert "hop_weight" in found and len(found) < len(paper)
     assert found.startswith("[…]") or found.endswith("[…]"), "what is left out is marked, at the ends too"
-    assert paper_for(paper, "x", "full") == paper and paper_for(paper, "x", "none") == ""
-    assert paper_for(paper, "x", "oracle", ["the passage"]) == "the passage"
+    assert paper_for(paper, ["x"], "full") == paper and paper_for(paper, ["x"], "none") == ""
+    assert paper_for(paper, ["x"], "oracle", ["the passage"]) == "the passage"
     assert nearest(["a b", "c d"], "c", 1) == ["c d"] and len(split(paper)) > 3
 
 
@@ -238,3 +238,9 @@ def test_what_is_left_of_a_masked_function(run, stub, there):
     with chat_server([RIGHT]) as server:
         assert run(server, stub=stub, retrieval="none").outcome.metric == 1
     assert bool(re.search(r'"""\n\s+raise NotImplementedError', server.requests[0].prompt)) == there
+
+
+def test_passages_for_several_functions_are_those_of_each():
+    paper = "\n\n".join(f"The rule of part{n} is here. {f'filler{n} ' * 150}" for n in range(12))
+    found = paper_for(paper, ["part2 rule2", "part9 rule9"], "passages")
+    assert "part2 is" in found and "part9 is" in found and "[…]" in found and len(found) < len(paper)

@@ -209,5 +209,5 @@ ELSEWHERE = [  # what a function needs and nearby passages do not hold
 def test_a_convention_stands_in_the_paper_but_not_where_retrieval_looks(function, paper_id, words):
     paper = open_set().papers[paper_id]
     row = next(row for row in paper.functions if row.name == function)
-    near = paper_for(paper.text, f"{function} {row.description}", "passages")
+    near = paper_for(paper.text, [f"{function} {row.description}"], "passages")
     assert paper.text.count(words) == 1 and near and words not in near and words not in row.passage
