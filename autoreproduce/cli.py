@@ -18,7 +18,7 @@ COMMANDS = {
     "prepare": "Fetch or generate a task's data, or that of all tasks.",
     "suite": "Run tasks × variants × trials from a YAML file; the same command goes on.",
     "watch": "Watch a suite that runs in another terminal.",
-    "reference": "Run a task's reference implementation in the sandbox and measure it.",
+    "reference": "Run a task's reference implementation in the sandbox and measure it; of all tasks one after another.",
     "new-task": "Make the folder of a new task of ReproduceBench.",
     "lineage": "Build a paper's lineage alone, and show it as a table.",
     "score": "Score a program, a trial or a folder of trials.",

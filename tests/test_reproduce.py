@@ -107,6 +107,7 @@ def test_a_replay_says_so_first_and_measures_the_same(recorded: Path) -> None:
     assert not [w for w in second["warnings"] if "prompts differ" in w]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["after", "before"])
 def test_a_trial_killed_at_every_step_ends_the_same(recorded: Path, tmp_path: Path, when: str) -> None:
     """No finished step is performed twice; one that was lost before it was written is performed once more."""
@@ -142,7 +143,7 @@ CALLS = 13  # of a whole scripted trial
 LIVE = ("--model", "scripted", "--sandbox", "process", "--out", "trial")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_ctrl_c_and_sigterm_stop_cleanly_and_the_same_command_goes_on(tmp_path: Path, number: int) -> None:
     tiny.lay_out(tmp_path)
     env = {**os.environ, "AUTOREPRODUCE_CACHE_DIR": str(tmp_path / "cache")}
@@ -168,6 +169,7 @@ def test_ctrl_c_and_sigterm_stop_cleanly_and_the_same_command_goes_on(tmp_path: 
         assert len(server.requests) == CALLS - 3
 
 
+@pytest.mark.slow
 def test_a_budget_stops_before_the_call_that_would_pass_it_and_a_larger_one_goes_on(tmp_path: Path) -> None:
     tiny.lay_out(tmp_path)
     with chat_server(tiny.reply) as server:

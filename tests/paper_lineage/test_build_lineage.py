@@ -60,6 +60,7 @@ def test_a_resumed_trial_asks_nobody(world: World) -> None:
     assert asked > 0
 
 
+@pytest.mark.slow
 def test_a_trial_that_was_cut_off_at_any_step_goes_on(world: World) -> None:
     before = only(world)
     journal = world.root / "trial/steps.jsonl"
@@ -92,6 +93,7 @@ def test_the_prompts_hold_what_each_step_needs(world: World) -> None:
     assert "Replicate the experiment on Toy." in pick
 
 
+@pytest.mark.slow
 def test_three_long_papers_with_large_repositories_stay_below_forty_thousand_tokens(world: World) -> None:
     for stored, name in zip(world.arxiv.entries, REPOSITORIES.values(), strict=True):
         stored.source = latex(stored.title, name, formulas=1_500)
@@ -336,6 +338,7 @@ def test_a_licence_that_does_not_permit(
     assert "class Model" not in (world.root / "trial/steps.jsonl").read_text()
 
 
+@pytest.mark.slow
 def test_a_clone_that_hangs_is_given_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.github.hang_git = 30
     monkeypatch.setattr(clone.clone, "__defaults__", (1.0,))

@@ -74,3 +74,10 @@ def isolating(request: pytest.FixtureRequest, make: Make) -> Sandbox:
 def token() -> str:
     """A word to be found in the arguments of this test's processes, and in no other's."""
     return f"token{uuid.uuid4().hex}"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What waits a second and more for a limit is fast in one sandbox (bubblewrap) and slow in the plain process."""
+    for item in items:
+        if item.path.name == "test_limits.py" and item.name.endswith("[process]"):
+            item.add_marker(pytest.mark.slow)
