@@ -78,13 +78,14 @@ def passes(
 ) -> None:
     """Pass@1 and Pass@k by agent and n, with intervals; a verifier over the same attempts."""
     from autoreproduce.eval.tables.write import markdown, write_tables
-    from autoreproduce.runner.passes import WAYS, draw_passes, pass_table, read_attempts, verify
+    from autoreproduce.runner.pass_tables import draw_passes, pass_tables
+    from autoreproduce.runner.passes import WAYS, read_attempts, verify
 
     ways = [way for way in by.split(",") if way]
     if wrong := [way for way in ways if way not in WAYS]:
         raise UsageError(f"--by {wrong[0]}: there is {', '.join(WAYS)}")
     attempts = [attempt for _, _, attempt in read_attempts(folder)]
-    tables = [pass_table(attempts, numbers(at))]
+    tables = pass_tables(attempts, numbers(at))
     if ways:
         tables.append(verify(folder, [way for way in WAYS if way in ways], settings.model, settings, _say))
     for table in tables:

@@ -6,10 +6,9 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from autoreproduce.autoexperiment.estimate import Attempt, Rate, gap_closed, rate
+from autoreproduce.autoexperiment.estimate import Attempt, gap_closed, rate
 from autoreproduce.autoexperiment.layout import lay_out
 from autoreproduce.autoexperiment.outcome import TaskOutcome
 from autoreproduce.autoexperiment.retrieval import mentions
@@ -17,8 +16,9 @@ from autoreproduce.autoexperiment.taskset import read_proofs
 from autoreproduce.benchmarks.autoexperiment import masked_of
 from autoreproduce.budget import Budget
 from autoreproduce.errors import UsageError
-from autoreproduce.eval.tables.build import Table, published_passes
+from autoreproduce.eval.tables.build import Table
 from autoreproduce.models import open_model
+from autoreproduce.runner.pass_tables import shown
 from autoreproduce.solvers.masked import functions_of
 from autoreproduce.solvers.verifier import By, by_agreement, by_model, candidate_of
 from autoreproduce.task import Task
@@ -49,67 +49,18 @@ def _attempts(folder: Path) -> Iterator[tuple[Path, Task, Attempt]]:
         proofs = read_proofs(task.masked_set) if task.masked_set else {}
         proof = proofs.get(judged.combined_id)
         yield path.parent, task, Attempt(
-            agent=trial.record.solver, combined_id=judged.combined_id, paper_id=judged.paper_id, n=judged.n,
-            strict=judged.strict.passed, upstream=judged.upstream.passed, losses=judged.strict.losses, kind=judged.kind,
-            counts=proof is None or proof.proven, steps=sum(step.kind == "model" for step in trial.steps),
+            agent=_agent(path.parent, trial.record.solver), combined_id=judged.combined_id, paper_id=judged.paper_id,
+            n=judged.n, strict=judged.strict.passed, upstream=judged.upstream.passed, losses=judged.strict.losses,
+            kind=judged.kind, counts=proof is None or proof.proven,
+            steps=sum(step.kind == "model" for step in trial.steps),
             tokens=sum(outcome.usage.get(kind, 0) for kind in ("input", "output")), dollars=outcome.cost,
             seconds=outcome.seconds,
         )  # fmt: skip
 
 
-def pass_table(attempts: Sequence[Attempt], ks: Sequence[int]) -> Table:
-    """By agent and n: Pass@k with intervals of 95 %, the public rule beside the strict one, cost a pass."""
-    groups: dict[tuple[str, int], list[Attempt]] = defaultdict(list)
-    for each in attempts:
-        if each.counts:
-            groups[each.agent, each.n].append(each)
-    rows: list[list[Any]] = []
-    for (agent, n), group in sorted(groups.items()):
-        passes = sum(each.strict for each in group)
-        per_pass = f"{sum(each.tokens for each in group) / passes:,.0f}" if passes else "no pass"
-        names = {each.combined_id for each in group}
-        rows.append([agent, n, len(names), len(group), *(_rate(rate(group, k)) for k in ks),
-                     _rate(rate(group, 1, "upstream")), fmean(e.steps for e in group), per_pass])  # fmt: skip
-    columns = [
-        "agent",
-        "n",
-        "tasks",
-        "attempts",
-        *(f"Pass@{k}" for k in ks),
-        "Pass@1, public rule",
-        "calls",
-        "tokens a pass",
-    ]
-    left = sorted({each.combined_id for each in attempts if not each.counts})
-    notes = [
-        "Intervals of 95 % over tasks.",
-        f"passes.svg shows, dotted, what others published: {published_passes()[0]}.",
-        *([f"Left out, since unproven: {', '.join(left)}."] if left else []),
-    ]
-    return Table("passes", "Masked functions", columns, rows, notes)
-
-
-def draw_passes(attempts: Sequence[Attempt], path: Path) -> Path:
-    """The curve over n: Pass@1 by agent with its interval, and dotted what others published (on other data)."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6, 3.6), layout="constrained")
-    axes: Any = figure.subplots()
-    for agent in sorted({each.agent for each in attempts}):
-        own = [each for each in attempts if each.agent == agent and each.counts]
-        points = [(n, found) for n in sorted({e.n for e in own}) if (found := rate([e for e in own if e.n == n]))]
-        values = [found.value for _, found in points]
-        spread = [[f.value - f.low for _, f in points], [f.high - f.value for _, f in points]]
-        axes.errorbar([n for n, _ in points], values, yerr=spread, marker="o", capsize=3, label=agent)
-    for name, row in published_passes()[1].items():
-        axes.plot(range(1, len(row) + 1), [value / 100 for value in row], ":", marker=".", label=f"{name} (published)")
-    axes.set_xlabel("functions masked")
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.set_ylabel("Pass@1")
-    axes.set_ylim(-0.02, 1.05)
-    axes.legend(fontsize="small")
-    figure.savefig(path, metadata={"Date": None})
-    return path
+def _agent(folder: Path, solver: str) -> str:
+    """The variant's name of a suite's attempt (SUITE/trials/TASK/VARIANT/NUMBER), else the solver's."""
+    return folder.parent.name if (folder.parents[3] / "suite.json").exists() else solver
 
 
 def verify(folder: Path, by: Sequence[By], model: str | None, settings: Settings, note: Callable[[str], None]) -> Table:
@@ -147,7 +98,7 @@ def _verified(groups: Any, chosen: dict[tuple[str, int, str], list[bool]]) -> Ta
         one, top = rate(tried, 1), rate(tried, most)
         share = sum(passes) / len(passes)
         closed = gap_closed(share, one.value, top.value) if one and top else None
-        rows.append([agent, n, way, len(passes), _rate(one), share, f"{_rate(top)} (k = {most})",
+        rows.append([agent, n, way, len(passes), shown(one), share, f"{shown(top)} (k = {most})",
                      "no gap" if closed is None else f"{closed:.0%}"])  # fmt: skip
     columns = ["agent", "n", "by", "tasks", "Pass@1", "chosen", "Pass@k", "gap closed"]
     return Table("verifier", "A verifier over the same attempts", columns, rows)
@@ -165,7 +116,3 @@ def _masked_code(masked: Any) -> str:
     return "\n\n".join(
         [*parts, *([f"Where the rest of the code names them:\n\n{''.join(callers)}"] if callers else [])]
     )
-
-
-def _rate(found: Rate | None) -> str:
-    return "–" if found is None else f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"

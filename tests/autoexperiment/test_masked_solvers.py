@@ -142,6 +142,16 @@ def test_a_solver_of_masked_functions_needs_such_a_task(tmp_path):
         masked_of(other("lsm"))
 
 
+def test_attempts_of_a_suite_go_by_their_variant(run, tmp_path):
+    from autoreproduce.runner.passes import read_attempts
+
+    with chat_server([WRONG, RIGHT]) as server:
+        run(server, out="suite/trials/0101.00001_0/no-paper/1", retrieval="none")
+        run(server, out="alone")
+    (tmp_path / "suite" / "suite.json").write_text("{}")
+    assert {attempt.agent for _, _, attempt in read_attempts(tmp_path)} == {"agentless", "no-paper"}
+
+
 def test_passages_nearest_to_a_function():
     paper = "\n\n".join(
         ["We study cats. " * 60, "The hop_weight is a softmax over layers. " * 20, "Dogs are fine. " * 60] * 3
@@ -166,6 +176,10 @@ def test_a_verifier_chooses_without_the_gold(run, tmp_path):
         done = CliRunner().invoke(app, [*arguments, "--base-url", server.base_url])
     assert done.exit_code == 0, done.output
     assert "0.67 [" in done.output and "1.00 [" in done.output and "100%" in done.output
+    assert "| agentless | 0101.00001 | 1" in " ".join(done.output.split()), "by paper"
+    assert "| 1.5 | 180 | unknown" in " ".join(done.output.split()) and "dollars a pass" in done.output, (
+        "three attempts, two passes"
+    )
     asked = server.requests[-1].prompt
     assert "Candidate 3" in asked and "max(values)" in asked and "2.9" not in asked.split("Candidate 1")[0]
     asking = CliRunner().invoke(app, ["passes", str(tmp_path / "suite"), "--by", "checker"])

@@ -1,0 +1,107 @@
+"""What attempts on masked tasks came to, as tables and a curve: by agent and n, by paper, and what it cost."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from autoreproduce.autoexperiment.estimate import Attempt, Rate, rate
+from autoreproduce.eval.tables.build import Table, published_passes
+
+COSTS = ("calls", "tokens", "dollars", "seconds")
+
+
+def pass_tables(attempts: Sequence[Attempt], ks: Sequence[int]) -> list[Table]:
+    """The three tables."""
+    return [pass_table(attempts, ks), paper_table(attempts), cost_table(attempts)]
+
+
+def pass_table(attempts: Sequence[Attempt], ks: Sequence[int]) -> Table:
+    """By agent and n: Pass@k with intervals of 95 %, the public rule beside the strict one."""
+    rows = [
+        [agent, n, len({each.combined_id for each in group}), len(group), *(shown(rate(group, k)) for k in ks),
+         shown(rate(group, 1, "upstream"))]
+        for (agent, n), group in _groups(attempts, lambda each: (each.agent, each.n))
+    ]  # fmt: skip
+    columns = ["agent", "n", "tasks", "attempts", *(f"Pass@{k}" for k in ks), "Pass@1, public rule"]
+    left = sorted({each.combined_id for each in attempts if not each.counts})
+    notes = [
+        "Intervals of 95 % over tasks.",
+        f"passes.svg shows, dotted, what others published: {published_passes()[0]}.",
+        *([f"Left out, since unproven: {', '.join(left)}."] if left else []),
+    ]
+    return Table("passes", "Masked functions", columns, rows, notes)
+
+
+def paper_table(attempts: Sequence[Attempt]) -> Table:
+    """By agent and paper: Pass@1 over all n, and the mean loss of the experiments (0 right, 1 without a number)."""
+    rows = [
+        [agent, paper, len({each.combined_id for each in group}), len(group), shown(rate(group, 1)),
+         fmean(loss for each in group for loss in each.losses.values())]
+        for (agent, paper), group in _groups(attempts, lambda each: (each.agent, each.paper_id))
+    ]  # fmt: skip
+    return Table("papers", "Masked functions by paper", ["agent", "paper", "tasks", "attempts", "Pass@1", "loss"], rows)
+
+
+def cost_table(attempts: Sequence[Attempt]) -> Table:
+    """By agent and n: model calls, tokens, dollars and seconds an attempt, and a pass (all attempts' by the passes)."""
+    rows = []
+    for (agent, n), group in _groups(attempts, lambda each: (each.agent, each.n)):
+        sums = [_sum(group, name) for name in COSTS]
+        passes = sum(each.strict for each in group)
+        rows.append([agent, n, *(_share(each, len(group)) for each in sums), *(_share(each, passes) for each in sums)])
+    columns = ["agent", "n", *(f"{name} an attempt" for name in COSTS), *(f"{name} a pass" for name in COSTS)]
+    return Table("costs", "What attempts and passes cost", columns, rows)
+
+
+def draw_passes(attempts: Sequence[Attempt], path: Path) -> Path:
+    """The curve over n: Pass@1 by agent with its interval, and dotted what others published (on other data)."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 3.6), layout="constrained")
+    axes: Any = figure.subplots()
+    for agent in sorted({each.agent for each in attempts}):
+        own = [each for each in attempts if each.agent == agent and each.counts]
+        points = [(n, found) for n in sorted({e.n for e in own}) if (found := rate([e for e in own if e.n == n]))]
+        values = [found.value for _, found in points]
+        spread = [[f.value - f.low for _, f in points], [f.high - f.value for _, f in points]]
+        axes.errorbar([n for n, _ in points], values, yerr=spread, marker="o", capsize=3, label=agent)
+    for name, row in published_passes()[1].items():
+        axes.plot(range(1, len(row) + 1), [value / 100 for value in row], ":", marker=".", label=f"{name} (published)")
+    axes.set_xlabel("functions masked")
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.set_ylabel("Pass@1")
+    axes.set_ylim(-0.02, 1.05)
+    axes.legend(fontsize="small")
+    figure.savefig(path, metadata={"Date": None})
+    return path
+
+
+def shown(found: Rate | None) -> str:
+    """A rate with its interval."""
+    return "–" if found is None else f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
+
+
+def _groups(
+    attempts: Sequence[Attempt], key: Callable[[Attempt], tuple[Any, Hashable]]
+) -> list[tuple[tuple[Any, Any], list[Attempt]]]:
+    groups: dict[tuple[Any, Any], list[Attempt]] = defaultdict(list)
+    for each in attempts:
+        if each.counts:
+            groups[key(each)].append(each)
+    return sorted(groups.items())
+
+
+def _sum(group: Sequence[Attempt], name: str) -> float | None:
+    """None where one attempt's is unknown."""
+    values = [each.steps if name == "calls" else getattr(each, name) for each in group]
+    return None if None in values else float(sum(values))
+
+
+def _share(value: float | None, count: int) -> str:
+    if not count:
+        return "no pass"
+    return "unknown" if value is None else f"{value / count:,.4g}" if value / count < 1000 else f"{value / count:,.0f}"
