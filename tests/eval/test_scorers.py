@@ -211,3 +211,23 @@ def test_what_is_no_program_is_said_so(tmp_path):
     for source in (str(tmp_path / "none"), str(tmp_path / "x.bin"), f"file://{tmp_path}/none"):
         with pytest.raises(UsageError, match="name"):
             read_program(source)
+
+
+def test_an_archive_leaves_nothing_outside_its_folder(tmp_path):
+    import io
+    import tarfile
+
+    with tarfile.open(tmp_path / "bad.tar", "w") as tar:
+        away = tarfile.TarInfo("../away.py")
+        away.size = 1
+        tar.addfile(away, io.BytesIO(b"1"))
+    with pytest.raises(UsageError, match="would leave its folder"):
+        read_program(str(tmp_path / "bad.tar"))
+    with tarfile.open(tmp_path / "link.tar", "w") as tar:
+        link = tarfile.TarInfo("a.py")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        tar.addfile(link)
+        good = tarfile.TarInfo("b.py")
+        good.size = 2
+        tar.addfile(good, io.BytesIO(b"1\n"))
+    assert read_program(str(tmp_path / "link.tar")).files == {"b.py": "1\n"}

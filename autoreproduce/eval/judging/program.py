@@ -14,6 +14,7 @@ import tempfile
 import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from typing import IO
 
 from autoreproduce.errors import AutoReproduceError, UsageError
 
@@ -130,7 +131,7 @@ def _clone(url: str, folder: Path) -> Path:
 
 
 def _unpack(path: Path, folder: Path) -> Path:
-    """Unpack an archive; what would leave the folder is refused by the library's data filter."""
+    """Unpack an archive's plain files. Raises UsageError for one that cannot be read or that would leave the folder."""
     try:
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
@@ -139,12 +140,24 @@ def _unpack(path: Path, folder: Path) -> Path:
         else:
             with tarfile.open(path) as tar:
                 _bounded(sum(item.size for item in tar.getmembers()), path)
-                tar.extractall(folder, filter="data")
+                for member in (each for each in tar if each.isfile()):  # its own filter came with Python 3.11.4
+                    _put(folder, member.name, tar.extractfile(member), path)
     except AutoReproduceError:
         raise
     except (tarfile.TarError, zipfile.BadZipFile, OSError, RuntimeError) as error:
         raise UsageError(f"{path} cannot be unpacked ({error}): unpack it yourself and name the folder") from None
     return folder
+
+
+def _put(folder: Path, name: str, content: IO[bytes] | None, archive: Path) -> None:
+    """Write one file of an archive below `folder`, with no rights but to be read and written."""
+    target = (folder / name).resolve()
+    if not target.is_relative_to(folder.resolve()):
+        raise UsageError(
+            f"{archive} holds {name}, which would leave its folder: unpack it yourself and name the folder"
+        )
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(content.read() if content else b"")
 
 
 def _bounded(size: int, path: Path) -> None:
