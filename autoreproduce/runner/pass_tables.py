@@ -15,8 +15,8 @@ COSTS = ("calls", "tokens", "dollars", "seconds")
 
 
 def pass_tables(attempts: Sequence[Attempt], ks: Sequence[int]) -> list[Table]:
-    """The three tables."""
-    return [pass_table(attempts, ks), paper_table(attempts), cost_table(attempts)]
+    """By n, by paper, the losses by experiment, and what it cost."""
+    return [pass_table(attempts, ks), paper_table(attempts), loss_table(attempts), cost_table(attempts)]
 
 
 def pass_table(attempts: Sequence[Attempt], ks: Sequence[int]) -> Table:
@@ -37,13 +37,22 @@ def pass_table(attempts: Sequence[Attempt], ks: Sequence[int]) -> Table:
 
 
 def paper_table(attempts: Sequence[Attempt]) -> Table:
-    """By agent and paper: Pass@1 over all n, and the mean loss of the experiments (0 right, 1 without a number)."""
+    """By agent and paper: Pass@1 over all n."""
     rows = [
-        [agent, paper, len({each.combined_id for each in group}), len(group), shown(rate(group, 1)),
-         fmean(loss for each in group for loss in each.losses.values())]
+        [agent, paper, len({each.combined_id for each in group}), len(group), shown(rate(group, 1))]
         for (agent, paper), group in _groups(attempts, lambda each: (each.agent, each.paper_id))
-    ]  # fmt: skip
-    return Table("papers", "Masked functions by paper", ["agent", "paper", "tasks", "attempts", "Pass@1", "loss"], rows)
+    ]
+    return Table("papers", "Masked functions by paper", ["agent", "paper", "tasks", "attempts", "Pass@1"], rows)
+
+
+def loss_table(attempts: Sequence[Attempt]) -> Table:
+    """By agent, paper and experiment: the mean loss, 0 for the gold numbers and 1 for none."""
+    rows = []
+    for (agent, paper), group in _groups(attempts, lambda each: (each.agent, each.paper_id)):
+        for name in sorted({name for each in group for name in each.losses}):
+            losses = [each.losses[name] for each in group if name in each.losses]
+            rows.append([agent, paper, name, len(losses), f"{fmean(losses):.4f}"])
+    return Table("losses", "Losses by experiment", ["agent", "paper", "experiment", "attempts", "mean loss"], rows)
 
 
 def cost_table(attempts: Sequence[Attempt]) -> Table:
