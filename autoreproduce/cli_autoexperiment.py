@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -40,7 +39,7 @@ def mask(
     from autoreproduce.autoexperiment.making import made_text, make_tasks
     from autoreproduce.autoexperiment.outcome import Place
     from autoreproduce.autoexperiment.trying import Asked
-    from autoreproduce.runner.describing import described_by_model
+    from autoreproduce.runner.describing import describer
 
     name = paper_id or re.sub(r"[^A-Za-z0-9.-]+", "-", repo.resolve().name).strip("-.")
     asked = Asked(
@@ -48,8 +47,8 @@ def mask(
         most, sample, timeout,
     )  # fmt: skip
     place = Place(settings, settings.cache_dir / "packages" / "mask", data, "mask", trusted=True, note=_say)
-    with described_by_model(settings, out / "descriptions" / name) if describe else nullcontext() as writer:
-        made = make_tasks(asked, place, writer)
+    writer = describer(settings, settings.runs_dir / "descriptions") if describe else None
+    made = make_tasks(asked, place, writer)
     print(made_text(made))
     raise typer.Exit(0 if made.proven else 1)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +11,7 @@ from typing import TYPE_CHECKING
 from autoreproduce.agents import Agent
 from autoreproduce.autoexperiment.retrieval import paper_for
 from autoreproduce.budget import Budget
+from autoreproduce.config import digest
 from autoreproduce.content import folder
 from autoreproduce.errors import CommandError, UsageError
 from autoreproduce.models import open_model
@@ -26,32 +25,33 @@ if TYPE_CHECKING:
 SHORT = 20  # characters: a line of code so short may stand in prose by chance
 
 
-@contextmanager
-def described_by_model(settings: Settings, home: Path) -> Iterator[Describe]:
-    """What describes a function by `settings.model`; its calls are the steps of a trial in `home`, gone on with.
+def describer(settings: Settings, home: Path) -> Describe:
+    """What describes a function by `settings.model`. Each one is a trial of its own below `home`, asked only once.
 
-    Raises UsageError where no model is named, and ReplyError from the call where two replies cannot be used.
+    Raises UsageError where no model is named; the call raises ReplyError where two replies cannot be used.
     """
     if not settings.model:
         raise UsageError("--describe asks a model: add --model provider:name, or leave --describe out")
-    record = TrialRecord(
-        task="descriptions", profile="", solver="describe", model=settings.model, settings={}, task_digest="",
-        created=now(),
-    )  # fmt: skip
-    trial = Trial.open(home, record)
-    trial.phase("describe")
+    name, model, budget = settings.model, open_model(settings, settings.model), Budget.parse(settings.budget)
     prompts = Prompts(folder("prompts") / "autoexperiment")
-    model, budget = open_model(settings, settings.model), Budget.parse(settings.budget)
-    agent = Agent("research", model, settings.model, prompts, trial, budget, settings)
 
     def describe(function: str, paper: str) -> str:
         shown = paper_for(paper, [function], settings.retrieval)
-        return agent.checked("describe", partial(usable, function=function), function=function, paper=shown)
+        trial = Trial.open(home / digest([function, shown, name, prompts.digest()])[:12], _record(name))
+        trial.phase("describe")
+        try:
+            agent = Agent("research", model, name, prompts, trial, budget, settings)
+            return agent.checked("describe", partial(usable, function=function), function=function, paper=shown)
+        finally:
+            trial.close()
 
-    try:
-        yield describe
-    finally:
-        trial.close()
+    return describe
+
+
+def _record(model: str) -> TrialRecord:
+    return TrialRecord(
+        task="description", profile="", solver="describe", model=model, settings={}, task_digest="", created=now()
+    )
 
 
 def usable(reply: str, function: str) -> str:
