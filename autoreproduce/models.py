@@ -10,7 +10,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -25,6 +27,8 @@ from autoreproduce.tape import Place
 from autoreproduce.tokens import count_tokens, rough_tokens
 
 if TYPE_CHECKING:
+    from ssl import SSLContext
+
     from langchain_core.language_models.chat_models import BaseChatModel
     from langchain_core.messages import AIMessage, BaseMessage
 
@@ -108,9 +112,34 @@ def _key(provider: str, base_url: str | None, settings: Settings) -> str | None:
     raise UsageError(f"no key for {provider}: set {variable} (or AUTOREPRODUCE_API_KEY), or {_MODEL_HELP}")
 
 
+@cache
+def _certificates() -> SSLContext:
+    """Read once a process: it costs as much as twenty calls."""
+    import httpx
+
+    return httpx.create_ssl_context()
+
+
+def _own_connections() -> Any:
+    """An HTTP client of the model's own. LangChain's is shared by all models of a process, and with a hundred trials
+    at once they wait for the lock of its pool."""
+    from openai import DefaultHttpxClient
+
+    class Connections(DefaultHttpxClient):
+        """Closed with the model that holds it."""
+
+        def __del__(self) -> None:
+            with suppress(Exception):  # an interpreter that ends has taken parts of it away already
+                self.close()
+
+    return Connections(verify=_certificates())
+
+
 def _initialised(provider: str, model: str, named: dict[str, Any]) -> BaseChatModel:
     from langchain.chat_models import init_chat_model
 
+    if provider == "openai":
+        named["http_client"] = _own_connections()
     try:
         opened: BaseChatModel = init_chat_model(model, model_provider=provider, **named)
     except ImportError as error:
