@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -46,6 +46,8 @@ _FINISH = {
 }  # fmt: skip
 _THINKING = re.compile(r"\A\s*<(think|thinking)>.*?</\1>\s*", re.DOTALL)
 ASKED = "\n# What is asked"  # the heading with which the templates begin what differs
+CLIENTS = 32  # HTTP clients of a process, taken in turn by the models that are opened
+_opened = count()
 _MODEL_HELP = "set --model provider:name with the provider's key, --base-url for a local server, or --model tape"
 
 
@@ -120,26 +122,20 @@ def _certificates() -> SSLContext:
     return httpx.create_ssl_context()
 
 
-def _own_connections() -> Any:
-    """An HTTP client of the model's own. LangChain's is shared by all models of a process, and with a hundred trials
-    at once they wait for the lock of its pool."""
+@cache
+def _connections(slot: int) -> Any:
+    """One of the HTTP clients that all models of a process share. LangChain's own is a single one, and with a hundred
+    trials at once they wait for the lock of its pool."""
     from openai import DefaultHttpxClient
 
-    class Connections(DefaultHttpxClient):
-        """Closed with the model that holds it."""
-
-        def __del__(self) -> None:
-            with suppress(Exception):  # an interpreter that ends has taken parts of it away already
-                self.close()
-
-    return Connections(verify=_certificates())
+    return DefaultHttpxClient(verify=_certificates())
 
 
 def _initialised(provider: str, model: str, named: dict[str, Any]) -> BaseChatModel:
     from langchain.chat_models import init_chat_model
 
     if provider == "openai":
-        named["http_client"] = _own_connections()
+        named["http_client"] = _connections(next(_opened) % CLIENTS)
     try:
         opened: BaseChatModel = init_chat_model(model, model_provider=provider, **named)
     except ImportError as error:

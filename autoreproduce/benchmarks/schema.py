@@ -92,6 +92,7 @@ class Breaking(Strict):
     seeds: list[int]
     metric: str = Field(description="what the metric says of it")
     structure: str = Field(description="what a structure check says of it")
+    judge: str = Field("", description="what a judge says of it at the mixed level: of 100, and by key point")
     told_by_metric: bool
     date: str
 
