@@ -116,7 +116,7 @@ def _key(provider: str, base_url: str | None, settings: Settings) -> str | None:
 
 @cache
 def _certificates() -> SSLContext:
-    """Read once a process: it costs as much as twenty calls."""
+    """Read once a process and not by every client anew."""
     import httpx
 
     return httpx.create_ssl_context()
