@@ -122,12 +122,14 @@ def table(
     return [_row(group, groups[group], ks, rule) for group in sorted(groups)]
 
 
-def experiment_losses(attempts: Iterable[Attempt]) -> dict[tuple[str, str, str], float]:
-    """The mean loss of each experiment by agent, task and experiment."""
+def experiment_losses(
+    attempts: Iterable[Attempt], by: Callable[[Attempt], str] = lambda each: each.combined_id
+) -> dict[tuple[str, str, str], float]:
+    """The mean loss of each experiment by agent, task (or what else `by` takes of an attempt) and experiment."""
     found: dict[tuple[str, str, str], list[float]] = {}
     for each in attempts:
         for name, loss in each.losses.items():
-            found.setdefault((each.agent, each.combined_id, name), []).append(loss)
+            found.setdefault((each.agent, by(each), name), []).append(loss)
     return {key: sum(losses) / len(losses) for key, losses in found.items()}
 
 

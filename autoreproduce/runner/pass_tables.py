@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
-from autoreproduce.autoexperiment.estimate import Attempt, Rate, rate
+from autoreproduce.autoexperiment.estimate import Attempt, Rate, Row, experiment_losses, rate, table
 from autoreproduce.eval.tables.build import Table, published_passes
 
-COSTS = ("calls", "tokens", "dollars", "seconds")
+COSTS = {"calls": "steps", "tokens": "tokens", "dollars": "dollars", "seconds": "seconds"}
 
 
 def pass_tables(attempts: Sequence[Attempt], ks: Sequence[int]) -> list[Table]:
@@ -21,10 +19,11 @@ def pass_tables(attempts: Sequence[Attempt], ks: Sequence[int]) -> list[Table]:
 
 def pass_table(attempts: Sequence[Attempt], ks: Sequence[int]) -> Table:
     """By agent and n: Pass@k with intervals of 95 %, the public rule beside the strict one."""
+    public = {row.group: row.pass_at.get(1) for row in table(attempts, _by_n, rule="upstream")}
     rows = [
-        [agent, n, len({each.combined_id for each in group}), len(group), *(shown(rate(group, k)) for k in ks),
-         shown(rate(group, 1, "upstream"))]
-        for (agent, n), group in _groups(attempts, lambda each: (each.agent, each.n))
+        [*row.group, _tasks(attempts, _by_n, row), row.attempts, *(shown(row.pass_at.get(k)) for k in ks),
+         shown(public[row.group])]
+        for row in table(attempts, _by_n, ks)
     ]  # fmt: skip
     columns = ["agent", "n", "tasks", "attempts", *(f"Pass@{k}" for k in ks), "Pass@1, public rule"]
     left = sorted({each.combined_id for each in attempts if not each.counts})
@@ -39,29 +38,26 @@ def pass_table(attempts: Sequence[Attempt], ks: Sequence[int]) -> Table:
 def paper_table(attempts: Sequence[Attempt]) -> Table:
     """By agent and paper: Pass@1 over all n."""
     rows = [
-        [agent, paper, len({each.combined_id for each in group}), len(group), shown(rate(group, 1))]
-        for (agent, paper), group in _groups(attempts, lambda each: (each.agent, each.paper_id))
+        [*row.group, _tasks(attempts, _by_paper, row), row.attempts, shown(row.pass_at.get(1))]
+        for row in table(attempts, _by_paper)
     ]
     return Table("papers", "Masked functions by paper", ["agent", "paper", "tasks", "attempts", "Pass@1"], rows)
 
 
 def loss_table(attempts: Sequence[Attempt]) -> Table:
     """By agent, paper and experiment: the mean loss, 0 for the gold numbers and 1 for none."""
-    rows = []
-    for (agent, paper), group in _groups(attempts, lambda each: (each.agent, each.paper_id)):
-        for name in sorted({name for each in group for name in each.losses}):
-            losses = [each.losses[name] for each in group if name in each.losses]
-            rows.append([agent, paper, name, len(losses), f"{fmean(losses):.4f}"])
-    return Table("losses", "Losses by experiment", ["agent", "paper", "experiment", "attempts", "mean loss"], rows)
+    losses = experiment_losses((each for each in attempts if each.counts), lambda each: each.paper_id)
+    rows: list[list[Any]] = [[*key, f"{loss:.4f}"] for key, loss in sorted(losses.items())]
+    return Table("losses", "Losses by experiment", ["agent", "paper", "experiment", "mean loss"], rows)
 
 
 def cost_table(attempts: Sequence[Attempt]) -> Table:
     """By agent and n: model calls, tokens, dollars and seconds an attempt, and a pass (all attempts' by the passes)."""
-    rows = []
-    for (agent, n), group in _groups(attempts, lambda each: (each.agent, each.n)):
-        sums = [_sum(group, name) for name in COSTS]
-        passes = sum(each.strict for each in group)
-        rows.append([agent, n, *(_share(each, len(group)) for each in sums), *(_share(each, passes) for each in sums)])
+    rows = [
+        [*row.group, *(_figure(row.cost[name]) for name in COSTS.values()),
+         *("no pass" if row.per_pass["steps"] is None else _figure(row.per_pass[name]) for name in COSTS.values())]
+        for row in table(attempts, _by_n)
+    ]  # fmt: skip
     columns = ["agent", "n", *(f"{name} an attempt" for name in COSTS), *(f"{name} a pass" for name in COSTS)]
     return Table("costs", "What attempts and passes cost", columns, rows)
 
@@ -94,23 +90,17 @@ def shown(found: Rate | None) -> str:
     return "–" if found is None else f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
 
 
-def _groups(
-    attempts: Sequence[Attempt], key: Callable[[Attempt], tuple[Any, Hashable]]
-) -> list[tuple[tuple[Any, Any], list[Attempt]]]:
-    groups: dict[tuple[Any, Any], list[Attempt]] = defaultdict(list)
-    for each in attempts:
-        if each.counts:
-            groups[key(each)].append(each)
-    return sorted(groups.items())
+def _by_n(attempt: Attempt) -> tuple[Any, ...]:
+    return attempt.agent, attempt.n
 
 
-def _sum(group: Sequence[Attempt], name: str) -> float | None:
-    """None where one attempt's is unknown."""
-    values = [each.steps if name == "calls" else getattr(each, name) for each in group]
-    return None if None in values else float(sum(values))
+def _by_paper(attempt: Attempt) -> tuple[Any, ...]:
+    return attempt.agent, attempt.paper_id
 
 
-def _share(value: float | None, count: int) -> str:
-    if not count:
-        return "no pass"
-    return "unknown" if value is None else f"{value / count:,.4g}" if value / count < 1000 else f"{value / count:,.0f}"
+def _tasks(attempts: Sequence[Attempt], by: Callable[[Attempt], tuple[Any, ...]], row: Row) -> int:
+    return len({each.combined_id for each in attempts if each.counts and by(each) == row.group})
+
+
+def _figure(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:,.4g}" if value < 1000 else f"{value:,.0f}"
