@@ -134,7 +134,7 @@ class Agent:
         from autoreproduce import models
 
         text = "\n\n".join(f"# {m.type}\n\n{_text(m)}" for m in messages)
-        self.trial.write(f"prompts/{len(self.trial.steps):04d}-{place.name.replace('/', '-')}.md", text)
+        self.trial.keep_prompt(place.name, text)
         with self.budget.reserve(prices.most_it_costs(count_tokens(text), self.model_name, self.settings)) as held:
             reply = models.reply_of(models.call(self.model, messages, place))
             cost = prices.cost_of(reply.usage, self.model_name, self.settings)

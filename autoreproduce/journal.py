@@ -43,28 +43,54 @@ def write_whole(path: Path, text: str) -> None:
     """Write a file so that a reader sees the old or the new, never a part. A full disk is a TrialError."""
     part = path.with_name(f".{path.name}.part")
     try:
-        with part.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+        _write(part, os.O_TRUNC, text.encode())
         part.replace(path)
     except OSError as error:
         part.unlink(missing_ok=True)
-        raise TrialError(f"cannot write {path} ({error.strerror}): make room, then run the same command") from error
+        raise _no_room(path, error) from error
+
+
+def write_soon(path: Path, text: str) -> None:
+    """Write a file that a power cut may take back, and its folder where there is none. A full disk is a TrialError."""
+    try:
+        try:
+            _write(path, os.O_TRUNC, text.encode(), wait=False)
+        except FileNotFoundError:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _write(path, os.O_TRUNC, text.encode(), wait=False)
+    except OSError as error:
+        raise _no_room(path, error) from error
 
 
 def append_line(path: Path, line: str) -> None:
     """Append one line for good; a part of it that a full disk let through is taken back."""
-    with path.open("ab") as file:
-        length = file.tell()
-        try:
-            file.write(line.encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        except OSError as error:
-            with contextlib.suppress(OSError):
-                os.truncate(path, length)
-            raise TrialError(f"cannot write {path} ({error.strerror}): make room, then run the same command") from error
+    try:
+        _write(path, os.O_APPEND, line.encode() + b"\n")
+    except OSError as error:
+        raise _no_room(path, error) from error
+
+
+def _write(path: Path, how: int, data: bytes, wait: bool = True) -> None:
+    """All of `data`, on the disk where `wait` is set, or as if nothing had been written.
+
+    With system calls: one of a file object is several, and at each of them another of a hundred threads may run.
+    """
+    file, written = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | how, 0o666), 0
+    try:
+        while written < len(data):
+            written += os.write(file, data[written:])
+        if wait:
+            os.fsync(file)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.ftruncate(file, os.fstat(file).st_size - written)
+        raise
+    finally:
+        os.close(file)
+
+
+def _no_room(path: Path, error: OSError) -> TrialError:
+    return TrialError(f"cannot write {path} ({error.strerror}): make room, then run the same command")
 
 
 def read_journal(path: Path, mend: bool = False) -> list[Step]:

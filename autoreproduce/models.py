@@ -11,8 +11,6 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -27,8 +25,6 @@ from autoreproduce.tape import Place
 from autoreproduce.tokens import count_tokens, rough_tokens
 
 if TYPE_CHECKING:
-    from ssl import SSLContext
-
     from langchain_core.language_models.chat_models import BaseChatModel
     from langchain_core.messages import AIMessage, BaseMessage
 
@@ -46,8 +42,6 @@ _FINISH = {
 }  # fmt: skip
 _THINKING = re.compile(r"\A\s*<(think|thinking)>.*?</\1>\s*", re.DOTALL)
 ASKED = "\n# What is asked"  # the heading with which the templates begin what differs
-CLIENTS = 32  # HTTP clients of a process, taken in turn by the models that are opened
-_opened = count()
 _MODEL_HELP = "set --model provider:name with the provider's key, --base-url for a local server, or --model tape"
 
 
@@ -114,29 +108,14 @@ def _key(provider: str, base_url: str | None, settings: Settings) -> str | None:
     raise UsageError(f"no key for {provider}: set {variable} (or AUTOREPRODUCE_API_KEY), or {_MODEL_HELP}")
 
 
-@cache
-def _certificates() -> SSLContext:
-    """Read once a process and not by every client anew."""
-    import httpx
-
-    return httpx.create_ssl_context()
-
-
-@cache
-def _connections(slot: int) -> Any:
-    """One of the HTTP clients that all models of a process share. LangChain's own is a single one, and with a hundred
-    trials at once they wait for the lock of its pool."""
-    from openai import DefaultHttpxClient
-
-    return DefaultHttpxClient(verify=_certificates())
-
-
 def _initialised(provider: str, model: str, named: dict[str, Any]) -> BaseChatModel:
     from langchain.chat_models import init_chat_model
 
-    if provider == "openai":
-        named["http_client"] = _connections(next(_opened) % CLIENTS)
     try:
+        if provider == "openai":
+            from autoreproduce.chat_completions import ChatCompletions
+
+            return ChatCompletions(model=model, **named)
         opened: BaseChatModel = init_chat_model(model, model_provider=provider, **named)
     except ImportError as error:
         told = re.search(r"pip install (?:-U )?`?([\w-]+)", str(error))  # LangChain knows the packages' names
@@ -167,11 +146,12 @@ def call(model: BaseChatModel, messages: Sequence[BaseMessage], place: Place) ->
     Where the provider counts no tokens, they are estimated, and `response_metadata["usage_estimated"]` is set.
     """
     asked = _cacheable(model, messages)
-    texts = [getattr(each, "text", str(each)) for each in messages]
-    return explained(lambda: model.invoke(asked, config={"metadata": place._asdict()}), model, texts)
+    return explained(
+        lambda: model.invoke(asked, config={"metadata": place._asdict()}), model, lambda: [m.text for m in messages]
+    )
 
 
-def explained(do: Callable[[], AIMessage], model: BaseChatModel, texts: Sequence[str]) -> AIMessage:
+def explained(do: Callable[[], AIMessage], model: BaseChatModel, texts: Callable[[], Sequence[str]]) -> AIMessage:
     """The message that `do` gets from `model` for prompts of these `texts`; else as `call`."""
     try:
         message = do()
@@ -182,7 +162,7 @@ def explained(do: Callable[[], AIMessage], model: BaseChatModel, texts: Sequence
         if known is None:
             raise
         raise known from error
-    return message if message.usage_metadata else _with_usage(message, texts)
+    return message if message.usage_metadata else _with_usage(message, texts())
 
 
 def _cacheable(model: BaseChatModel, messages: Sequence[BaseMessage]) -> list[BaseMessage]:

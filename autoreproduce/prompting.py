@@ -7,6 +7,7 @@ never changes stands first (system, paper, task), then what a phase adds, and wh
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +27,7 @@ class Prompts:
 
     def __init__(self, root: Path | None = None, after: Path | None = None) -> None:
         self.root = root or folder("prompts")
-        self._environment = Environment(
-            loader=FileSystemLoader([self.root, *([after] if after else [])]),
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            keep_trailing_newline=False,
-        )
-        self._environment.filters["number"] = number
+        self._environment = _environment(self.root, after)
 
     def render(self, name: str, **variables: Any) -> str:
         """The text of `name` (without .md). Raises UsageError where the template is missing or wrong."""
@@ -45,3 +39,17 @@ class Prompts:
     def digest(self) -> str:
         """A digest of every template's text, for the trial's record."""
         return digest({str(p.relative_to(self.root)): p.read_text() for p in sorted(self.root.rglob("*.md"))})
+
+
+@cache
+def _environment(root: Path, after: Path | None) -> Environment:
+    """One for all trials of a process, so that a template is compiled once and again when its file changes."""
+    made = Environment(
+        loader=FileSystemLoader([root, *([after] if after else [])]),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=False,
+    )
+    made.filters["number"] = number
+    return made

@@ -28,6 +28,7 @@ _NUMBER = re.compile(
     r"(?<![ \t])[ \t]*(?:\b(?=[a-f]*\d)[0-9a-f]{7,64}\b"  # a digest or a commit
     r"|[-+]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?|\b(?:nan|inf)\b)"
 )
+_MAY_HAVE = re.compile(r"\d|nan|inf")  # no number without one of these, and none goes over the end of a line
 
 _Line = TypeVar("_Line", bound=BaseModel)
 
@@ -105,7 +106,7 @@ def prompt_digests(messages: Iterable[tuple[str, Any]]) -> tuple[str, str]:
 def _without_numbers(value: Any) -> Any:
     match value:
         case str():
-            return _NUMBER.sub(" #", value)
+            return "\n".join(_NUMBER.sub(" #", line) if _MAY_HAVE.search(line) else line for line in value.split("\n"))
         case int() | float():
             return " #"
         case Mapping():

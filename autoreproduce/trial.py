@@ -23,7 +23,7 @@ from pydantic import BaseModel, Field, ValidationError
 from autoreproduce import Observer
 from autoreproduce.config import digest
 from autoreproduce.errors import TrialError
-from autoreproduce.journal import Kind, Step, append_line, now, read_journal, write_whole
+from autoreproduce.journal import Kind, Step, append_line, now, read_journal, write_soon, write_whole
 
 __all__ = ["Outcome", "Step", "Trial", "TrialRecord", "now"]
 
@@ -188,6 +188,10 @@ class Trial:
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, text)
+
+    def keep_prompt(self, name: str, text: str) -> None:
+        """A prompt for whoever audits the trial. Nothing that goes on reads it, so it does not wait for the disk."""
+        write_soon(self.folder / "prompts" / f"{len(self.steps):04d}-{name.replace('/', '-')}.md", text)
 
     def close(self, outcome: Outcome | None = None) -> None:
         """Write the outcome and release the folder."""

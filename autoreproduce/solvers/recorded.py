@@ -75,10 +75,11 @@ def recorded(trial: Trial, model_name: str, budget: Budget, settings: Settings, 
 
     def _live(request: Any, handler: Any, asked: Any) -> dict[str, Any]:
         text = "\n\n".join(f"# {kind}\n\n{content}" for kind, content in asked)
-        trial.write(f"prompts/{len(trial.steps):04d}-act.md", text)
+        trial.keep_prompt("act", text)
         tokens = count_tokens(text)
         with budget.reserve(prices.most_it_costs(tokens, model_name, settings)) as held:
-            message = models.explained(lambda: handler(request).result[-1], request.model, [text for _, text in asked])
+            texts = [said for _, said in asked]
+            message = models.explained(lambda: handler(request).result[-1], request.model, lambda: texts)
             reply = models.reply_of(message)
             cost = prices.cost_of(reply.usage, model_name, settings)
             held.settle(cost)

@@ -180,7 +180,7 @@ def test_a_models_calls_go_through_its_gate_also_with_tools() -> None:
         model = open_model(Settings(base_url=server.base_url, max_retries=0), "any")
         gates = Gates(2, threading.Event())
         guarded = gates.guard(model, "any")
-        assert type(guarded).__name__ == "ChatOpenAI"
+        assert isinstance(guarded, ChatOpenAI)
         assert call(guarded, ["hello"], Place("a", "b", "c")).text == "7"
         assert guarded.bind_tools([]).invoke("hello").text == "8"
         assert gates.refusals == 1

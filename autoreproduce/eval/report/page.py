@@ -103,6 +103,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        auto_reload=False,  # they come with the package
     )
     env.filters.update(
         clean=lambda value: wording.clean(str(value)), number=wording.number, money=wording.money, count=wording.count,
@@ -165,6 +166,7 @@ def policy(style: str, script: str) -> str:
     )
 
 
+@cache
 def template_file(name: str) -> str:
     """The text of a file beside the templates."""
     return (files("autoreproduce.eval.report") / "templates" / name).read_text(encoding="utf-8")

@@ -1,0 +1,159 @@
+"""LangChain's chat model for OpenAI's protocol, with a lighter way to the wire.
+
+The prompt, the tools, the reading of the answer are LangChain's, unchanged; but a plain call goes out through urllib3
+and not through OpenAI's own client, which checks and copies what is asked and answered against its types. With a
+hundred trials at once in one interpreter that was most of what a call cost (`python benchmarks/suites.py`). Streams,
+the Responses API, structured answers and calls through a proxy go LangChain's own way.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import urllib3
+from langchain_core.outputs import ChatResult
+from langchain_openai import ChatOpenAI
+from urllib3.exceptions import HTTPError, InvalidHeader, NewConnectionError
+from urllib3.exceptions import TimeoutError as TimedOut
+
+from autoreproduce import __version__
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
+
+    from langchain_core.callbacks import CallbackManagerForLLMRun
+    from langchain_core.messages import BaseMessage
+
+IDLE = 1000  # connections that are kept open between calls, at the most
+LATEST = 600.0  # seconds that an answer may take where no time-out is set
+LONGEST = 60.0  # seconds that a provider may ask to wait
+_PASSES = frozenset({408, 409, 429, *range(500, 600)})  # what OpenAI's own client tries again, too
+_OTHERWISE = frozenset({"response_format", "extra_headers", "extra_query", "extra_body", "timeout"})
+
+
+class Way(NamedTuple):
+    """To one server: its connections, the path there, and the headers of each call."""
+
+    connections: urllib3.HTTPConnectionPool
+    path: str
+    headers: dict[str, str]
+
+
+class StatusError(Exception):
+    """An answer that is none: `status_code`, the decoded `body` where there is one, `response` with its headers."""
+
+    def __init__(self, response: Any) -> None:
+        self.response = response
+        self.status_code = int(response.status)
+        self.body = _decoded(response.data)
+        super().__init__(response.data.decode("utf-8", "replace")[:1000] or f"status {self.status_code}")
+
+
+class ChatCompletions(ChatOpenAI):
+    """ChatOpenAI, whose plain calls take the short way. Errors: StatusError, TimeoutError, ConnectionError."""
+
+    @cached_property
+    def way(self) -> Way | None:
+        """Where calls go, by OpenAI's client, which knows the variables that bear on it. None: through a proxy."""
+        client = self.root_client
+        url = urlsplit(f"{client.base_url}chat/completions")
+        if _behind_proxy(url.scheme, url.netloc):
+            return None
+        told = {**client.default_headers, **client.auth_headers, "User-Agent": f"autoreproduce/{__version__}"}
+        headers = {k: v for k, v in told.items() if isinstance(v, str) and not k.startswith("X-Stainless")}
+        return Way(_connections(f"{url.scheme}://{url.netloc}"), url.path, headers)
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        payload = self._get_request_payload(messages, stop=stop, **kwargs)
+        plain = "messages" in payload and not payload.get("stream") and not _OTHERWISE & payload.keys()
+        answer = self._answer(self.way, payload) if plain and self.way else None
+        if answer is None:
+            return super()._generate(messages, stop, run_manager, **kwargs)
+        return self._create_chat_result(answer)
+
+    def _answer(self, way: Way, payload: dict[str, Any]) -> dict[str, Any] | None:
+        """What the provider answers, None where it sends the caller elsewhere."""
+        times = self.max_retries if self.max_retries is not None else 2
+        retries = Waits(
+            total=None, connect=times, read=times, status=times, other=times,
+            status_forcelist=_PASSES, allowed_methods=None, raise_on_status=False,
+        )  # fmt: skip
+        seconds = self.request_timeout if isinstance(self.request_timeout, int | float) else LATEST
+        body = json.dumps(payload).encode()
+        try:
+            answer = way.connections.urlopen(
+                "POST", way.path, body, way.headers, retries=retries, redirect=False, timeout=seconds
+            )
+        except HTTPError as error:
+            reason = getattr(error, "reason", None) or error
+            raise _plainly(reason) from reason.__cause__
+        if answer.status // 100 == 3:
+            return None
+        if answer.status != 200:
+            raise StatusError(answer)
+        found: dict[str, Any] = answer.json()
+        return found
+
+
+class Waits(urllib3.Retry):
+    """Retries that wait as a provider asks (fractions of a second and dates alike), else ever longer with jitter."""
+
+    def parse_retry_after(self, retry_after: str) -> float:
+        """Seconds, a minute at most; none where it cannot be read."""
+        try:
+            return min(max(float(retry_after), 0.0), LONGEST)
+        except ValueError:
+            pass
+        try:
+            return min(super().parse_retry_after(retry_after), LONGEST)
+        except InvalidHeader:
+            return 0.0
+
+    def get_backoff_time(self) -> float:
+        """Half a second after the first failure, twice as long after each, eight at most."""
+        return float(min(8.0, 0.5 * 2.0 ** (len(self.history) - 1)) * random.uniform(0.75, 1.0))
+
+
+@cache
+def certificates() -> SSLContext:
+    """Read once a process and not by every client anew."""
+    import httpx
+
+    return httpx.create_ssl_context()
+
+
+@cache
+def _connections(origin: str) -> urllib3.HTTPConnectionPool:
+    """What all models of a process share towards one server; a thread that finds none idle opens one."""
+    tls = {"ssl_context": certificates()} if origin.startswith("https:") else {}
+    return urllib3.connection_from_url(origin, maxsize=IDLE, **tls)
+
+
+def _behind_proxy(scheme: str, host: str) -> bool:
+    """True where this machine's settings name a proxy for a host."""
+    proxies = getproxies()
+    return bool(proxies.get(scheme) or proxies.get("all")) and not proxy_bypass(host)
+
+
+def _plainly(reason: BaseException) -> Exception:
+    """What happened on the wire, as Python's own kinds of errors."""
+    late = isinstance(reason, TimedOut) and not isinstance(reason, NewConnectionError)  # which urllib3 derives from it
+    return TimeoutError(str(reason)) if late else ConnectionError(str(reason))
+
+
+def _decoded(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except ValueError:
+        return None
