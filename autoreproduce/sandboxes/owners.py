@@ -9,7 +9,6 @@ import os
 import shutil
 import tempfile
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 
 from autoreproduce.sandboxes.processes import started
@@ -31,20 +30,20 @@ def stale(told: str) -> bool:
 
 
 def scratch() -> Path:
-    """A temporary folder of this process."""
-    _remove_stale(Path(tempfile.gettempdir()))
-    folder = Path(tempfile.mkdtemp(prefix=SCRATCH))
+    """A temporary folder of this process. Removes those of processes that were killed before they could."""
+    own = f"{SCRATCH}{os.getpid()}-"
+    for left in Path(tempfile.gettempdir()).glob(f"{SCRATCH}*"):
+        if not left.name.startswith(own):
+            _remove_stale(left)
+    folder = Path(tempfile.mkdtemp(prefix=own))
     (folder / "owner").write_text(owner())
     return folder
 
 
-@cache
-def _remove_stale(home: Path) -> None:
-    """Once a process: what those left that were killed before they could."""
-    for told in home.glob(f"{SCRATCH}*/owner"):
-        with suppress(OSError):
-            if stale(told.read_text()):
-                shutil.rmtree(told.parent, ignore_errors=True)
+def _remove_stale(folder: Path) -> None:
+    with suppress(OSError):
+        if stale((folder / "owner").read_text()):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _place() -> str:
