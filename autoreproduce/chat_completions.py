@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import random
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -21,7 +21,7 @@ from langchain_openai import ChatOpenAI
 from urllib3.exceptions import HTTPError, InvalidHeader, NewConnectionError
 from urllib3.exceptions import TimeoutError as TimedOut
 
-from autoreproduce import __version__
+from autoreproduce import __version__, turns
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -56,6 +56,8 @@ class StatusError(Exception):
 
 class ChatCompletions(ChatOpenAI):
     """ChatOpenAI, whose plain calls take the short way. Errors: StatusError, TimeoutError, ConnectionError."""
+
+    leaves_turn: ClassVar[bool] = True  # by itself, and only while it waits
 
     @cached_property
     def way(self) -> Way | None:
@@ -92,9 +94,10 @@ class ChatCompletions(ChatOpenAI):
         seconds = self.request_timeout if isinstance(self.request_timeout, int | float) else LATEST
         body = json.dumps(payload).encode()
         try:
-            answer = way.connections.urlopen(
-                "POST", way.path, body, way.headers, retries=retries, redirect=False, timeout=seconds
-            )
+            with turns.left():
+                answer = way.connections.urlopen(
+                    "POST", way.path, body, way.headers, retries=retries, redirect=False, timeout=seconds
+                )
         except HTTPError as error:
             reason = getattr(error, "reason", None) or error
             raise _plainly(reason) from reason.__cause__

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,7 +21,7 @@ from filelock import FileLock
 from filelock import Timeout as LockTimeout
 from pydantic import BaseModel, Field, ValidationError
 
-from autoreproduce import Observer
+from autoreproduce import Observer, turns
 from autoreproduce.config import digest
 from autoreproduce.errors import TrialError
 from autoreproduce.journal import Kind, Step, append_line, now, read_journal, write_soon, write_whole
@@ -173,7 +174,8 @@ class Trial:
 
     def _done(self, kind: Kind, role: str, name: str, asked_digest: str, do: Callable[[], dict[str, Any]]) -> Step:
         began = time.monotonic()
-        result = do()
+        with turns.left() if kind != "model" else nullcontext():  # a model leaves its turn where it waits
+            result = do()
         step = Step(
             index=len(self.steps), phase=self.phase_name, kind=kind, role=role, name=name, digest=asked_digest,
             at=now(), seconds=round(time.monotonic() - began, 3), result=result,

@@ -14,7 +14,7 @@ LAYERS = [
     ["literature_review", "paper_lineage", "code_development"],
     ["benchmarks"],
     ["agents", "autoexperiment"],
-    ["models", "tape_model"],
+    ["models", "tape_model", "chat_completions"],
     ["trial", "workspace", "prices", "metrics_file"],
     ["papers", "prompting", "sandboxes"],
     [
@@ -30,11 +30,11 @@ LAYERS = [
         "journal",
         "structured",
     ],
-    ["config", "content"],
+    ["config", "content", "turns"],
     ["errors"],
 ]
 WITHIN = {"commands": {"command_lines", "listing", "fences"}, "command_lines": {"fences", "listing"}, "listing": {"fences"},
-          "models": {"tape_model"}, "options": set(), "tape_model": set(), "__main__": {"cli"}, "cli": {"cli_commands"}, "runner": {"console", "options"},
+          "models": {"tape_model", "chat_completions"}, "options": set(), "tape_model": set(), "__main__": {"cli"}, "cli": {"cli_commands"}, "runner": {"console", "options"},
           "literature_review": set(), "code_development": {"literature_review"}}  # fmt: skip
 PACKAGE = Path(autoreproduce.__file__).parent
 

@@ -24,14 +24,15 @@ from autoreproduce.task import Task
 MAX_FILE = 2_000_000
 
 
-def write_result(trial_folder: Path, task: Task | None) -> Path:
+def write_result(trial_folder: Path, task: Task | None, found: Evidence | None = None) -> Path:
     """Write `result/` into a trial's folder and return its path; a failed trial's says that it failed.
 
+    `found` spares reading the folder again.
     Raises UsageError where the folder does not exist, TrialError where a file cannot be written.
     """
     if not trial_folder.is_dir():
         raise UsageError(f"{trial_folder} is no folder: name a trial's folder, such as one below runs/")
-    found = gather(trial_folder)
+    found = found or gather(trial_folder)
     task = task or found.task()
     program = _program(trial_folder)
     contents = dict(program)

@@ -14,13 +14,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from autoreproduce import Observer
+from autoreproduce import Observer, turns
 from autoreproduce.benchmarks.autoexperiment import data_of
 from autoreproduce.benchmarks.reproducebench import load_task, prepare
 from autoreproduce.budget import Budget
 from autoreproduce.config import Settings, digest
 from autoreproduce.errors import AutoReproduceError, ReplyError, UsageError
 from autoreproduce.eval.report import write_report
+from autoreproduce.eval.report.evidence import gather
 from autoreproduce.eval.result_folder import write_result
 from autoreproduce.runner.accounts import accounted, close_accounts
 from autoreproduce.runner.choose import ModelChoice, choose_model
@@ -130,17 +131,19 @@ def _solve(request: Request, task: Task, settings: Settings, choice: ModelChoice
     budget = request.shared.budget or Budget.parse(settings.budget)
     models = choice.guarded(request.shared.guard)
     solver = open_solver(request.solver, settings=settings, budget=budget, paper_file=request.paper_file)
-    sandbox = open_sandbox(
-        settings, trial.workspace.resolve(), data_dir=task.data_dir, packages=trial.folder.resolve() / "packages",
-        label=digest(str(trial.folder.resolve())), trusted=choice.trusted, note=trial.note,
-        starts=request.shared.starts,
-    )  # fmt: skip
+    with turns.left():
+        sandbox = open_sandbox(
+            settings, trial.workspace.resolve(), data_dir=task.data_dir, packages=trial.folder.resolve() / "packages",
+            label=digest(str(trial.folder.resolve())), trusted=choice.trusted, note=trial.note,
+            starts=request.shared.starts,
+        )  # fmt: skip
     try:
         trial.moved = sandbox.name != _last_sandbox(trial.folder, sandbox.name)
         trial.write("sandbox.json", json.dumps({"name": sandbox.name, "promises": sandbox.promises}) + "\n")
         solver.solve(task, models, sandbox, trial)
     finally:
-        sandbox.close()
+        with turns.left():
+            sandbox.close()
 
 
 def _last_sandbox(folder: Path, otherwise: str) -> str:
@@ -154,9 +157,10 @@ def _close(trial: Trial, task: Task, outcome: Outcome, earlier: bool) -> Path:
     report = trial.folder / "report.html"
     if earlier and report.exists():
         return report
+    found = gather(trial.folder)
     if outcome.status == "succeeded":
-        write_result(trial.folder, task)
-    return write_report(trial.folder, task)
+        write_result(trial.folder, task, found)
+    return write_report(trial.folder, task, found)
 
 
 def _with_data(request: Request, settings: Settings, note: Any) -> Task:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from chat_server import Answer, chat_server
+from langchain_openai import ChatOpenAI
 from suite_world import asked, lay_out, run
 
 from autoreproduce.config import Settings

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
+from autoreproduce import turns
 from autoreproduce.runner.suite.kept import Ended
 from autoreproduce.runner.suite.plan import Planned
 
@@ -64,7 +65,8 @@ class Threads:
                         planned = next(trials, None)
                     if planned is None:
                         return
-                    came = attempt(planned)
+                    with turns.taken():
+                        came = attempt(planned)
                     with telling:
                         ended(planned, came)
             finally:

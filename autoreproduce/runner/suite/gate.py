@@ -16,10 +16,11 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from autoreproduce import turns
 from autoreproduce.model_errors import may_pass, retry_after, status_of
 
 T = TypeVar("T")
@@ -139,7 +140,9 @@ class Gate:
                     if self._hopeless(failures, began):
                         raise
                     wait = self._wait(refusals + failures, retry_after(error))
-            if self.stop.wait(wait):
+            with turns.left():
+                stopped = self.stop.wait(wait)
+            if stopped:
                 raise KeyboardInterrupt
 
     def _timed(self, do: Callable[[], T]) -> T:
@@ -173,18 +176,30 @@ class Gate:
 
     @contextmanager
     def _place(self) -> Iterator[None]:
-        with self._free:
-            while self.in_flight >= self.limit:
-                if self.stop.is_set():
-                    raise KeyboardInterrupt
-                self._free.wait(0.5)
-            self.in_flight += 1
+        if not self._enter():
+            with turns.left():
+                self._wait_to_enter()
         try:
             yield
         finally:
             with self._free:
                 self.in_flight -= 1
                 self._free.notify(2)
+
+    def _enter(self) -> bool:
+        """True where there was a place, which is taken now."""
+        with self._free:
+            free = self.in_flight < self.limit
+            self.in_flight += free
+        return free
+
+    def _wait_to_enter(self) -> None:
+        with self._free:
+            while self.in_flight >= self.limit:
+                if self.stop.is_set():
+                    raise KeyboardInterrupt
+                self._free.wait(0.5)
+            self.in_flight += 1
 
 
 class Gates:
@@ -202,9 +217,14 @@ class Gates:
         asks for its type, its profile or its tools. Asynchronous calls do not pass here.
         """
         gate, generate = self._gate(name), model._generate
+        waiting = nullcontext if getattr(model, "leaves_turn", False) else turns.left
 
         def through(messages: Any, stop: Any = None, run_manager: Any = None, **more: Any) -> Any:
-            return gate.call(lambda: generate(messages, stop, run_manager, **more))
+            def do() -> Any:
+                with waiting():
+                    return generate(messages, stop, run_manager, **more)
+
+            return gate.call(do)
 
         object.__setattr__(model, "_generate", through)
         return model

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from autoreproduce import turns
 from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
 
@@ -47,7 +48,8 @@ class Gpus:
         if not settings.gpus:
             yield settings
             return
-        names = self._take()
+        with turns.left():
+            names = self._take()
         try:
             yield settings.model_copy(update={"gpus": ",".join(names)})
         finally:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 
+from autoreproduce import turns
 from autoreproduce.budget import Budget, Cost, Reservation
 from autoreproduce.errors import BudgetError
 
@@ -47,7 +48,8 @@ class Purse(Budget):
                     raise
             if self.stop.is_set():
                 raise KeyboardInterrupt
-            time.sleep(0.02)
+            with turns.left():
+                time.sleep(0.02)
 
 
 class _Both(Reservation):

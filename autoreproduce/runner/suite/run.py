@@ -18,6 +18,7 @@ from typing import Any
 from filelock import FileLock
 from filelock import Timeout as LockTimeout
 
+from autoreproduce import turns
 from autoreproduce.budget import Budget, Cost
 from autoreproduce.errors import AutoReproduceError, TrialError, UsageError
 from autoreproduce.prices import Usage, price_of
@@ -127,7 +128,9 @@ class SuiteRun:
             if not again or not left or self.why:
                 break
             self._note(f"{planned.words}: {ended.reason} (again in {left[0]:g} s)")
-            if self.stop.wait(left[0]):
+            with turns.left():
+                self.stop.wait(left[0])
+            if self.stop.is_set():
                 break
         ended.tries, ended.seconds = tries, ended.seconds or round(time.monotonic() - began, 1)
         write_ended(planned.folder(self.folder), ended)

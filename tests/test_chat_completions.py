@@ -1,0 +1,168 @@
+"""The short way to an OpenAI-compatible server: what it sends, when it waits, and when LangChain's own way is taken."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from email.utils import formatdate
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from chat_server import Answer, chat_server
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.tools import tool
+from langchain_openai import ChatOpenAI
+
+from autoreproduce.chat_completions import LONGEST, ChatCompletions, Waits
+from autoreproduce.config import Settings
+from autoreproduce.models import call, open_model
+from autoreproduce.tape import Place
+
+PLACE = Place("code", "replication", "edit")
+
+
+@pytest.fixture(autouse=True)
+def no_settings_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (
+        "OPENAI_API_KEY",
+        "OPENAI_BASE_URL",
+        "OPENAI_ORG_ID",
+        "HTTP_PROXY",
+        "http_proxy",
+        "ALL_PROXY",
+        "all_proxy",
+    ):
+        monkeypatch.delenv(name, raising=False)
+
+
+@tool
+def look(path: str) -> str:
+    """Look at a file."""
+    return path
+
+
+CONVERSATION = [
+    SystemMessage("be brief"),
+    HumanMessage([{"type": "text", "text": "what is it?"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}]),
+    AIMessage("", tool_calls=[{"name": "look", "args": {"path": "a"}, "id": "1"}]),
+    ToolMessage("äöü 😀 ∑", tool_call_id="1"),
+]  # fmt: skip
+
+
+def both(named: dict, answer: Answer) -> tuple[list, list[AIMessage]]:
+    """What langchain-openai and the short way ask of a server, and what they make of its answer."""
+    with chat_server([answer, answer]) as server:
+        replies = []
+        for kind in (ChatOpenAI, ChatCompletions):
+            model = kind(model="m", base_url=server.base_url, api_key="k", max_retries=0, **named)
+            replies.append(model.bind_tools([look]).invoke(CONVERSATION))
+    return server.requests, replies
+
+
+@pytest.mark.parametrize("named", [{}, {"temperature": 0.3, "max_tokens": 7}, {"seed": 3, "top_p": 0.5}])
+@pytest.mark.parametrize("answer", [
+    Answer("hi", prompt_tokens=100, cached_tokens=60, reasoning_tokens=5), Answer("", finish="length"),
+    Answer(tools=(("look", {"path": "b"}),)), Answer("none", prompt_tokens=None),
+], ids=["text", "cut", "tools", "no usage"])  # fmt: skip
+def test_it_asks_and_understands_what_langchain_does(named: dict, answer: Answer) -> None:
+    (theirs, ours), (long, short) = both(named, answer)
+    assert ours.body == theirs.body
+    assert ours.headers["authorization"] == theirs.headers["authorization"] == "Bearer k"
+    for name in ("content", "tool_calls", "usage_metadata", "invalid_tool_calls"):
+        assert getattr(short, name) == getattr(long, name)
+    assert short.response_metadata["finish_reason"] == long.response_metadata["finish_reason"]
+    assert short.response_metadata["model_name"] == long.response_metadata["model_name"]
+
+
+def test_the_organisation_is_told_and_the_client_named() -> None:
+    with chat_server(["hi"]) as server:
+        model = ChatCompletions(model="m", base_url=server.base_url, api_key="k", organization="org-1")
+        model.invoke("hello")
+    headers = server.requests[0].headers
+    assert headers["openai-organization"] == "org-1" and headers["user-agent"].startswith("autoreproduce/")
+    assert not [name for name in headers if name.startswith("x-stainless")]
+
+
+def test_connections_are_kept_between_calls() -> None:
+    with counting_server() as (url, connections):
+        for _ in range(3):
+            call(open_model(Settings(base_url=url), "m"), [HumanMessage("hello")], PLACE)
+    assert len(connections) == 1
+
+
+def test_a_server_that_sends_elsewhere_is_followed() -> None:
+    with chat_server(["moved"]) as server, counting_server(to=server.base_url) as (url, _):
+        assert call(open_model(Settings(base_url=url), "m"), [HumanMessage("hello")], PLACE).text == "moved"
+
+
+def test_a_proxy_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    with counting_server() as (proxy, _):
+        monkeypatch.setenv("http_proxy", proxy.removesuffix("/v1"))
+        monkeypatch.setenv("no_proxy", "other.example")
+        settings = Settings(base_url="http://models.example/v1", api_key="k", max_retries=0)
+        assert (
+            call(open_model(settings, "m"), [HumanMessage("hello")], PLACE).text
+            == "http://models.example/v1/chat/completions"
+        )
+
+
+def test_structured_answers_and_the_responses_api_go_the_long_way() -> None:
+    with chat_server(['{"path": "x"}', '{"path": "x"}']) as server:
+        model = ChatCompletions(model="m", base_url=server.base_url, api_key="k", max_retries=0)
+        found = model.with_structured_output(
+            {"title": "t", "type": "object", "properties": {"path": {"type": "string"}}}, method="json_schema"
+        ).invoke("hello")
+        assert found == {"path": "x"}
+    assert server.requests[0].headers["user-agent"].startswith("OpenAI/")
+
+
+@pytest.mark.parametrize(("said", "seconds"), [("3", 3), ("0.25", 0.25), ("9999", LONGEST), ("-4", 0), ("soon", 0)])
+def test_a_provider_is_waited_for_as_it_asks(said: str, seconds: float) -> None:
+    assert Waits().parse_retry_after(said) == seconds
+
+
+def test_a_provider_may_name_a_date() -> None:
+    assert 25 < Waits().parse_retry_after(formatdate(time.time() + 30, usegmt=True)) <= 30
+
+
+def test_without_its_word_the_waits_grow_and_end() -> None:
+    waits, told = Waits(total=None, status=9, status_forcelist=[503], allowed_methods=None), []
+    for _ in range(7):
+        waits = waits.increment("POST", "/", error=None, response=None)
+        told.append(waits.get_backoff_time())
+    for number, seconds in enumerate(told):
+        assert 0.75 * min(8, 0.5 * 2**number) <= seconds <= min(8, 0.5 * 2**number)
+
+
+@contextmanager
+def counting_server(to: str = "") -> Iterator[tuple[str, set]]:
+    """A server that answers with the address it was asked for, or sends `to` another; its address, and who connected."""
+    connections = set()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            connections.add(self.client_address)
+            body = f'{{"choices": [{{"index": 0, "message": {{"role": "assistant", "content": "{self.path}"}}}}], "model": "m"}}'
+            self.send_response(307 if to else 200)
+            if to:
+                self.send_header("Location", f"{to}/chat/completions")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    http.daemon_threads = True
+    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{http.server_port}/v1", connections
+    finally:
+        http.shutdown()
+        http.server_close()
+        thread.join(5)
