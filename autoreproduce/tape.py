@@ -15,6 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
@@ -106,7 +107,7 @@ def prompt_digests(messages: Iterable[tuple[str, Any]]) -> tuple[str, str]:
 def _without_numbers(value: Any) -> Any:
     match value:
         case str():
-            return "\n".join(_NUMBER.sub(" #", line) if _MAY_HAVE.search(line) else line for line in value.split("\n"))
+            return "\n".join(map(_line_without_numbers, value.split("\n")))
         case int() | float():
             return " #"
         case Mapping():
@@ -115,6 +116,12 @@ def _without_numbers(value: Any) -> Any:
             return [_without_numbers(each) for each in value]
         case _:
             return value
+
+
+@lru_cache(maxsize=4096)
+def _line_without_numbers(line: str) -> str:
+    """Remembered, for a trial's prompts share most of their lines."""
+    return _NUMBER.sub(" #", line) if _MAY_HAVE.search(line) else line
 
 
 def read_tape(path: Path) -> Tape:

@@ -17,7 +17,8 @@ import time
 from datetime import date
 from pathlib import Path
 
-PROMPT = "A line of a prompt of usual length, with a formula $x_{i+1} = x_i - \\eta \\nabla f(x_i)$.\n" * 400
+LINE = "Line {} of a prompt of usual length, with a formula $x_{{i+1}} = x_i - \\eta \\nabla f(x_i)$.\n"
+PROMPT = "".join(LINE.format(n) for n in range(400))  # the same at each step, as the paper is in a trial's prompts
 PHASES = ("literature_review", "paper_lineage", "data_acquisition", "method_replication", "experiment_execution",
           "refactoring", "full_run")  # fmt: skip
 
