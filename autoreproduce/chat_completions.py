@@ -11,12 +11,15 @@ from __future__ import annotations
 import json
 import random
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import urllib3
+from langchain_core.callbacks import CallbackManager
+from langchain_core.globals import get_llm_cache
 from langchain_core.outputs import ChatResult
+from langchain_core.runnables.config import ensure_config
 from langchain_openai import ChatOpenAI
 from urllib3.exceptions import HTTPError, InvalidHeader, NewConnectionError
 from urllib3.exceptions import TimeoutError as TimedOut
@@ -27,12 +30,16 @@ if TYPE_CHECKING:
     from ssl import SSLContext
 
     from langchain_core.callbacks import CallbackManagerForLLMRun
-    from langchain_core.messages import BaseMessage
+    from langchain_core.language_models import LanguageModelInput
+    from langchain_core.messages import AIMessage, BaseMessage
+    from langchain_core.runnables import RunnableConfig
 
 IDLE = 1000  # connections that are kept open between calls, at the most
 LATEST = 600.0  # seconds that an answer may take where no time-out is set
 LONGEST = 60.0  # seconds that a provider may ask to wait
 _PASSES = frozenset({408, 409, 429, *range(500, 600)})  # what OpenAI's own client tries again, too
+_VERSIONS = (None, "v0")  # of LangChain's messages, as OpenAI's protocol has them
+_BOUND = frozenset({"ls_structured_output_format", "structured_output_format", "stream"})
 _OTHERWISE = frozenset({"response_format", "extra_headers", "extra_query", "extra_body", "timeout"})
 
 
@@ -69,6 +76,33 @@ class ChatCompletions(ChatOpenAI):
         told = {**client.default_headers, **client.auth_headers, "User-Agent": f"autoreproduce/{__version__}"}
         headers = {k: v for k, v in told.items() if isinstance(v, str) and not k.startswith("X-Stainless")}
         return Way(_connections(f"{url.scheme}://{url.netloc}"), url.path, headers)
+
+    def invoke(
+        self,
+        input: LanguageModelInput,
+        config: RunnableConfig | None = None,
+        *,
+        stop: list[str] | None = None,
+        **kwargs: Any,
+    ) -> AIMessage:
+        """As LangChain's, without the work for tracers, caches and callbacks where there are none."""
+        messages = self._convert_input(input).to_messages()
+        if self._watched(config) or _BOUND & kwargs.keys() or not all(isinstance(m.content, str) for m in messages):
+            return super().invoke(input, config, stop=stop, **kwargs)
+        result = self._generate(messages, stop, **kwargs)
+        generation = result.generations[0]
+        message = cast("AIMessage", generation.message)
+        told = {**(result.llm_output or {}), **(generation.generation_info or {}), **message.response_metadata}
+        message.response_metadata = told
+        return message
+
+    def _watched(self, config: RunnableConfig | None) -> bool:
+        """True where LangChain has something to do beside the call."""
+        special = self.cache is not None or self.rate_limiter or self.streaming or self.output_version not in _VERSIONS
+        if special or get_llm_cache() is not None:
+            return True
+        told = ensure_config(config).get("callbacks")
+        return bool(CallbackManager.configure(told, self.callbacks, self.verbose).handlers)
 
     def _generate(
         self,
