@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, ValidationError
 
+from autoreproduce import turns
 from autoreproduce.errors import TrialError
 
 Kind = Literal["model", "execute", "fetch", "install"]
@@ -80,7 +81,8 @@ def _write(path: Path, how: int, data: bytes, wait: bool = True) -> None:
         while written < len(data):
             written += os.write(file, data[written:])
         if wait:
-            os.fsync(file)
+            with turns.pausing():
+                os.fsync(file)
     except OSError:
         with contextlib.suppress(OSError):
             os.ftruncate(file, os.fstat(file).st_size - written)

@@ -1,11 +1,14 @@
-"""Turns: of a process's many trials two run at a time, while the others wait in line.
+"""Turns: of a process's many trials one runs at a time, while the others wait in line.
 
 Only one thread can run Python at a time, and a thread gives that place away at each system call. With a hundred
-threads that all have something to do, most of a processor goes into handing it round: 200 trials of short calls took
-5.2 ms of processor time a step without turns and 2.4 ms with them. A thread leaves its turn while it waits for
-something else: an answer, a program, a lease.
+threads that all have something to do, handing it round took more of the processor than their work did. So a thread
+works in its turn, and leaves it while it waits for something else: an answer, a program, the disk.
 
-A turn is a courtesy and no lock. Whoever has waited for a while goes on all the same, so that a thread that waits in
+To begin and to close a trial is as much work as ten steps. Where many trials end together, these would all be done
+before the next step of any. So there is a door, which one trial at a time passes, and the steps of those who have
+passed come in between.
+
+Both are a courtesy and no lock. Whoever has waited for a while goes on all the same, so that a thread that waits in
 its turn, unknown to this module, holds nobody up for long, and no two can wait for each other for ever.
 """
 
@@ -15,15 +18,15 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-AT_ONCE = 2  # while one is in a system call, another runs
 PATIENCE = 1.0  # seconds
 
 
 class Turns:
-    """Some turns that many threads share."""
+    """Turns that many threads share, `at_once` of them. Whoever waits for one leaves its turn of `beside`."""
 
-    def __init__(self, at_once: int, patience: float = PATIENCE) -> None:
+    def __init__(self, at_once: int = 1, beside: Turns | None = None, patience: float = PATIENCE) -> None:
         self._free = threading.Semaphore(at_once)
+        self._beside = beside
         self._patience = patience
         self._lock = threading.Lock()
         self._extra = 0  # turns that were made because none came free in time
@@ -32,13 +35,13 @@ class Turns:
     @contextmanager
     def taken(self) -> Iterator[None]:
         """What this thread does within takes turns with what others do."""
-        self._own.takes = True
         self._take()
+        self._own.takes = True
         try:
             yield
         finally:
-            self._leave()
             self._own.takes = False
+            self._leave()
 
     @contextmanager
     def left(self) -> Iterator[None]:
@@ -55,6 +58,15 @@ class Turns:
             self._own.takes = True
 
     def _take(self) -> None:
+        if self._free.acquire(blocking=False):
+            return
+        if self._beside is None:
+            self._wait()
+        else:
+            with self._beside.left():
+                self._wait()
+
+    def _wait(self) -> None:
         if not self._free.acquire(timeout=self._patience):
             with self._lock:
                 self._extra += 1
@@ -67,5 +79,16 @@ class Turns:
             self._free.release()
 
 
-_all = Turns(AT_ONCE)
-taken, left = _all.taken, _all.left
+_work = Turns()
+_door = Turns(beside=_work)
+taken = _work.taken  # around all that a trial's thread does
+at_door = _door.taken  # around a trial from its beginning to its close
+inside = _door.left  # while its solver works
+pausing = _work.left  # for moments: the disk
+
+
+@contextmanager
+def left() -> Iterator[None]:
+    """While a trial waits for something that may take long."""
+    with _work.left(), _door.left():
+        yield

@@ -72,6 +72,7 @@ class Finished:
     earlier: bool = False
 
 
+@turns.at_door()
 def attempt(request: Request) -> Finished:
     """Attempt the task, or go on with the attempt that is there. Raises UsageError and TrialError before it begins."""
     choice = choose_model(request.settings, request.task, request.solver)
@@ -140,7 +141,8 @@ def _solve(request: Request, task: Task, settings: Settings, choice: ModelChoice
     try:
         trial.moved = sandbox.name != _last_sandbox(trial.folder, sandbox.name)
         trial.write("sandbox.json", json.dumps({"name": sandbox.name, "promises": sandbox.promises}) + "\n")
-        solver.solve(task, models, sandbox, trial)
+        with turns.inside():
+            solver.solve(task, models, sandbox, trial)
     finally:
         with turns.left():
             sandbox.close()
