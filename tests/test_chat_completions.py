@@ -9,7 +9,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from chat_server import Answer, chat_server
+from langchain_core.caches import InMemoryCache
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 
@@ -49,13 +52,16 @@ CONVERSATION = [
 ]  # fmt: skip
 
 
-def both(named: dict, answer: Answer) -> tuple[list, list[AIMessage]]:
+PLAIN = [SystemMessage("be brief"), HumanMessage("what is it? äöü 😀 ∑")]
+
+
+def both(named: dict, answer: Answer, messages: list) -> tuple[list, list[AIMessage]]:
     """What langchain-openai and the short way ask of a server, and what they make of its answer."""
     with chat_server([answer, answer]) as server:
         replies = []
         for kind in (ChatOpenAI, ChatCompletions):
             model = kind(model="m", base_url=server.base_url, api_key="k", max_retries=0, **named)
-            replies.append(model.bind_tools([look]).invoke(CONVERSATION))
+            replies.append(model.bind_tools([look]).invoke(messages))
     return server.requests, replies
 
 
@@ -64,14 +70,15 @@ def both(named: dict, answer: Answer) -> tuple[list, list[AIMessage]]:
     Answer("hi", prompt_tokens=100, cached_tokens=60, reasoning_tokens=5), Answer("", finish="length"),
     Answer(tools=(("look", {"path": "b"}),)), Answer("none", prompt_tokens=None),
 ], ids=["text", "cut", "tools", "no usage"])  # fmt: skip
-def test_it_asks_and_understands_what_langchain_does(named: dict, answer: Answer) -> None:
-    (theirs, ours), (long, short) = both(named, answer)
+@pytest.mark.parametrize("messages", [CONVERSATION, PLAIN], ids=["conversation", "plain"])
+def test_it_asks_and_understands_what_langchain_does(named: dict, answer: Answer, messages: list) -> None:
+    (theirs, ours), (long, short) = both(named, answer, messages)
     assert ours.body == theirs.body
     assert ours.headers["authorization"] == theirs.headers["authorization"] == "Bearer k"
     for name in ("content", "tool_calls", "usage_metadata", "invalid_tool_calls"):
         assert getattr(short, name) == getattr(long, name)
-    assert short.response_metadata["finish_reason"] == long.response_metadata["finish_reason"]
-    assert short.response_metadata["model_name"] == long.response_metadata["model_name"]
+    for name in ("finish_reason", "model_name", "model_provider", "id"):
+        assert short.response_metadata[name] == long.response_metadata[name]
 
 
 def test_the_organisation_is_told_and_the_client_named() -> None:
@@ -114,6 +121,37 @@ def test_structured_answers_and_the_responses_api_go_the_long_way() -> None:
         ).invoke("hello")
         assert found == {"path": "x"}
     assert server.requests[0].headers["user-agent"].startswith("OpenAI/")
+
+
+class Heard(BaseCallbackHandler):
+    def __init__(self) -> None:
+        self.ends: list[str] = []
+
+    def on_llm_end(self, response, **_) -> None:
+        self.ends.append(response.generations[0][0].text)
+
+
+def test_who_watches_hears_of_each_call() -> None:
+    heard = Heard()
+    with chat_server(["one", "two"]) as server:
+        model = ChatCompletions(model="m", base_url=server.base_url, api_key="k")
+        model.invoke("hello", config={"callbacks": [heard]})
+        RunnableLambda(lambda text: model.invoke(text).text).invoke("hello", config={"callbacks": [heard]})
+    assert heard.ends == ["one", "two"]
+
+
+def test_a_cache_is_asked() -> None:
+    with chat_server(["once"]) as server:
+        model = ChatCompletions(model="m", base_url=server.base_url, api_key="k", cache=InMemoryCache())
+        assert [model.invoke("hello").text for _ in range(3)] == ["once"] * 3
+    assert len(server.requests) == 1
+
+
+def test_a_stream_is_a_stream() -> None:
+    with chat_server(["a longer answer"]) as server:
+        model = ChatCompletions(model="m", base_url=server.base_url, api_key="k", streaming=True)
+        assert model.invoke("hello").text == "a longer answer"
+    assert server.requests[0].body["stream"] is True
 
 
 @pytest.mark.parametrize(("said", "seconds"), [("3", 3), ("0.25", 0.25), ("9999", LONGEST), ("-4", 0), ("soon", 0)])

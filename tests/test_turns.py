@@ -3,6 +3,7 @@
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext, suppress
 
 from autoreproduce.turns import Turns
 
@@ -88,6 +89,31 @@ def test_a_thread_that_waits_in_its_turn_holds_nobody_up_for_long_and_the_number
     holder.join()
     with turns.taken():
         assert not had_by_another(turns)
+
+
+def test_whoever_waits_at_the_door_leaves_its_turn_to_who_is_within() -> None:
+    work = Turns(patience=30)
+    door, order = Turns(beside=work, patience=30), []
+
+    def trial(name: int) -> None:
+        with work.taken(), door.taken():
+            order.append(f"{name} begins")
+            with work.left():
+                time.sleep(0.05)
+            order.append(f"{name} has begun")
+
+    with ThreadPoolExecutor(5) as pool:
+        list(pool.map(trial, range(5)))
+    names = [each.split()[0] for each in order]
+    assert names[::2] == names[1::2] and len(order) == 10  # one after the other
+
+
+def test_a_stopped_trial_gives_back_its_turn() -> None:
+    turns = Turns(patience=30)
+    for waiting in (nullcontext, turns.left):
+        with suppress(KeyboardInterrupt), turns.taken(), waiting():
+            raise KeyboardInterrupt
+        assert had_by_another(turns)
 
 
 def had_by_another(turns: Turns) -> bool:
