@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
 
 IDLE = 1000  # connections that are kept open between calls, at the most
+REACHED = 30.0  # seconds until a server has taken a connection
 LATEST = 600.0  # seconds that an answer may take where no time-out is set
 LONGEST = 60.0  # seconds that a provider may ask to wait
 _PASSES = frozenset({408, 409, 429, *range(500, 600)})  # what OpenAI's own client tries again, too
@@ -126,11 +127,12 @@ class ChatCompletions(ChatOpenAI):
             status_forcelist=_PASSES, allowed_methods=None, raise_on_status=False,
         )  # fmt: skip
         seconds = self.request_timeout if isinstance(self.request_timeout, int | float) else LATEST
+        timeout = urllib3.Timeout(connect=min(seconds, REACHED), read=seconds)
         body = json.dumps(payload).encode()
         try:
             with turns.left():
                 answer = way.connections.urlopen(
-                    "POST", way.path, body, way.headers, retries=retries, redirect=False, timeout=seconds
+                    "POST", way.path, body, way.headers, retries=retries, redirect=False, timeout=timeout
                 )
         except HTTPError as error:
             reason = getattr(error, "reason", None) or error

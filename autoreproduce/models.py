@@ -2,7 +2,7 @@
 
 A model is any LangChain chat model: `provider:name`, the name of a model behind an OpenAI-compatible URL, or
 a tape. What goes wrong at a provider becomes a ModelError that names the mend; retries on 429, 5xx and
-time-outs are those of the provider's own client, which knows its Retry-After and adds jitter.
+time-outs are those of the client that carries the call, which heeds Retry-After and adds jitter.
 """
 
 from __future__ import annotations
