@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from autoreproduce.benchmarks import reproducebench
+from autoreproduce.eval.calibration import with_mistake
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +41,23 @@ def program(request, model, data_code, monkeypatch):
     monkeypatch.setitem(sys.modules, "model", model)
     monkeypatch.setitem(sys.modules, "preprocess", data_code)
     return reproducebench._module(request.module.FOLDER / "reference" / "main.py")
+
+
+@pytest.fixture
+def wrong(request, tmp_path):
+    """Gives a file of the reference as a module, with the known mistake of a number put in."""
+    folder = request.module.FOLDER
+    mistakes = reproducebench.task_file(folder).breaking
+    files = {path.name: path.read_text() for path in (folder / "reference").glob("*.py")}
+
+    def module(number, name):
+        place = tmp_path / f"mistake {number}"
+        place.mkdir(exist_ok=True)
+        for file, text in with_mistake(files, mistakes[number]).items():
+            (place / file).write_text(text)
+        return reproducebench._module(place / name)
+
+    return module
 
 
 @pytest.fixture(scope="module")

@@ -231,11 +231,6 @@ def test_the_program_uses_the_published_settings(main):
     assert main.Settings().top == 20
 
 
-def test_what_the_agent_gets_needs_none_of_the_machine():
-    for path in [FOLDER / "preprocess.py", *(FOLDER / "reference").glob("*.py")]:
-        assert "autoreproduce" not in path.read_text(), path
-
-
 def test_the_full_reference_is_within_the_published_band():
     measured = reproducebench.load_task("bspm", "full").measured
     assert measured is not None and measured.value == pytest.approx(0.1921, abs=0.0005)

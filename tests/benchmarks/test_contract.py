@@ -130,3 +130,10 @@ def test_the_reference_runs_two_batches_and_its_metric_is_recomputed(task_id, pr
     assert recomputed.reason == "" and recomputed.value is not None
     assert written["metrics"][task.metric.name] == pytest.approx(recomputed.value, rel=1e-4)
     assert written["history"] and written["settings"]["seed"] == 0
+
+
+@pytest.mark.parametrize("task_id", IDS)
+def test_what_a_program_is_given_needs_none_of_the_machine(task_id):
+    folder = reproducebench.folder("reproducebench") / task_id
+    for path in (folder / "preprocess.py", folder / "metric.py", *(folder / "reference").glob("*.py")):
+        assert "autoreproduce" not in path.read_text(encoding="utf-8"), path

@@ -430,17 +430,3 @@ def test_the_average_follows_then_lags(main, model):
         average.update(net)
     mean = 0.9 * (0.9 * 1 + 0.1 * 2) + 0.1 * 3
     assert all(torch.allclose(p, torch.tensor(mean)) and not p.requires_grad for p in average.model.parameters())
-
-
-def test_the_mistakes_can_be_put_in():
-    for breaking in reproducebench.task_file(FOLDER).breaking:
-        assert breaking.edits and set(breaking.points) <= {1, 2, 3, 4, 5} and breaking.points
-        for edit in breaking.edits:
-            source = (FOLDER / "reference" / edit.file).read_text()
-            assert source.count(edit.old) == 1, edit
-            compile(source.replace(edit.old, edit.new), edit.file, "exec")
-
-
-def test_the_folder_needs_none_of_the_machine():
-    for path in FOLDER.rglob("*.py"):
-        assert "autoreproduce" not in path.read_text(), path

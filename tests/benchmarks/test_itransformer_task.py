@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from autoreproduce.benchmarks import reproducebench
-from autoreproduce.benchmarks.schema import LineageFile, read_yaml
 from autoreproduce.errors import UsageError
 
 FOLDER = reproducebench.folder("reproducebench") / "itransformer"
@@ -292,24 +291,12 @@ def test_training_keeps_the_epoch_of_the_best_validation_error(program, data_cod
     assert torch.equal(built.embedding.weight, kept[1]) and not torch.equal(kept[1], kept[3])
 
 
-def broken(number: int, folder: Path) -> Path:
-    """The reference with the known mistake of that number put in."""
-    mistake = reproducebench.task_file(FOLDER).breaking[number]
-    texts = {path.name: path.read_text() for path in (FOLDER / "reference").glob("*.py")}
-    for edit in mistake.edits:
-        assert texts[edit.file].count(edit.old) == 1, (mistake.mistake, edit.old)
-        texts[edit.file] = texts[edit.file].replace(edit.old, edit.new)
-    for name, text in texts.items():
-        (folder / name).write_text(text)
-    return folder
-
-
 @pytest.mark.parametrize(("number", "whole"), [(0, 92_128), (1, 224_224), (2, 202_120)])
-def test_a_known_mistake_is_put_in_by_its_edits(model, tmp_path, number, whole):
+def test_a_known_mistake_is_put_in_by_its_edits(wrong, number, whole):
     import torch
 
     torch.manual_seed(0)
-    built = reproducebench._module(broken(number, tmp_path) / "model.py").build_model(128, 128, 2).eval()
+    built = wrong(number, "model.py").build_model(128, 128, 2).eval()
     assert parameters(built) == whole
     x, marks = torch.randn(1, 96, 8), torch.rand(1, 96, 4)
     changed = x.clone()
@@ -320,8 +307,3 @@ def test_a_known_mistake_is_put_in_by_its_edits(model, tmp_path, number, whole):
     assert given_back == (number != 1)
     order = [2, 0, 4, 1, 3, 7, 6, 5]
     assert torch.allclose(built(x, marks)[..., order], built(x[..., order], marks), atol=1e-4) == (number != 2)
-
-
-def test_the_curated_references_are_read():
-    references = read_yaml(FOLDER / "lineage.yaml", LineageFile).references
-    assert len({reference.arxiv for reference in references}) == 5

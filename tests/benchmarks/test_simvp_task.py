@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from autoreproduce.benchmarks import reproducebench
-from autoreproduce.benchmarks.schema import LineageFile, read_yaml
 from autoreproduce.errors import UsageError
 
 FOLDER = reproducebench.folder("reproducebench") / "simvp"
@@ -321,32 +320,12 @@ def test_the_rate_goes_a_step_after_each_mini_batch(program, model, data_code, t
         assert rates[epoch] == pytest.approx(low + (0.01 - low) * (1 + math.cos(math.pi * done)) / 2)
 
 
-def broken(number: int, folder: Path) -> Path:
-    """The reference with the known mistake of that number put in."""
-    mistake = reproducebench.task_file(FOLDER).breaking[number]
-    texts = {path.name: path.read_text() for path in (FOLDER / "reference").glob("*.py")}
-    for edit in mistake.edits:
-        assert texts[edit.file].count(edit.old) == 1, (mistake.mistake, edit.old)
-        texts[edit.file] = texts[edit.file].replace(edit.old, edit.new)
-    for name, text in texts.items():
-        compile(text, name, "exec")
-        (folder / name).write_text(text)
-    return folder
-
-
-def test_the_known_mistakes_are_put_in_by_their_edits(model, tmp_path):
+def test_the_known_mistakes_are_put_in_by_their_edits(model, wrong):
     import torch
 
     wholes = [parameters(model.build_model(spatial_width=4, temporal_width=64, temporal_depth=2))]
     for number in range(3):
-        (tmp_path / str(number)).mkdir()
-        changed = reproducebench._module(broken(number, tmp_path / str(number)) / "model.py")
-        built = changed.build_model(spatial_width=4, temporal_width=64, temporal_depth=2)
+        built = wrong(number, "model.py").build_model(spatial_width=4, temporal_width=64, temporal_depth=2)
         assert built(torch.rand(1, 10, 1, 32, 32)).shape == (1, 10, 1, 32, 32)
         wholes.append(parameters(built))
     assert wholes == [202_985, 1_289, 19_937, 202_985]
-
-
-def test_the_curated_references_are_read():
-    references = read_yaml(FOLDER / "lineage.yaml", LineageFile).references
-    assert len({reference.title for reference in references}) == 5
