@@ -10,9 +10,9 @@ import os
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from typing import Literal
 
 from autoreproduce.autoexperiment.functions import Function
 from autoreproduce.autoexperiment.source import Source
@@ -40,10 +40,6 @@ class Masked:
 
     data: bytes
     pieces: tuple[Piece, ...]
-
-    def to_json(self) -> list[dict[str, Any]]:
-        """The pieces for a file, read back by `pieces_from`."""
-        return [asdict(piece) for piece in self.pieces]
 
 
 @dataclass(frozen=True)
@@ -95,11 +91,6 @@ def restore(masked: bytes, pieces: Iterable[Piece]) -> bytes:
     return source.spliced(splices)
 
 
-def pieces_from(rows: Iterable[dict[str, Any]]) -> tuple[Piece, ...]:
-    """The pieces that `Masked.to_json` wrote."""
-    return tuple(Piece(**row) for row in rows)
-
-
 def mask_files(folder: Path, wanted: Sequence[Wanted], variant: Variant = "docstring") -> dict[str, Masked]:
     """Mask functions in the files below `folder`, in place; what was done, by file.
 
@@ -118,13 +109,6 @@ def mask_files(folder: Path, wanted: Sequence[Wanted], variant: Variant = "docst
     for file, masked in done.items():
         (folder / file).write_bytes(masked.data)
     return done
-
-
-def restore_files(folder: Path, done: dict[str, Masked]) -> None:
-    """Undo `mask_files` in a folder whose files were not changed since."""
-    for file, masked in done.items():
-        path = folder / file
-        path.write_bytes(restore(path.read_bytes(), masked.pieces))
 
 
 def read_source(folder: Path, file: str) -> Source:

@@ -28,7 +28,7 @@ from autoreproduce.autoexperiment.selection import MaskedTask
 from autoreproduce.autoexperiment.taskset import PaperSet
 from autoreproduce.autoexperiment.transplant import left_behind, transplant_files
 from autoreproduce.config import Settings
-from autoreproduce.errors import AutoReproduceError, SandboxError, SourceError
+from autoreproduce.errors import SandboxError, SourceError
 from autoreproduce.sandboxes import open_sandbox
 
 Note = Callable[[str], None]
@@ -243,9 +243,3 @@ def _transplanted(task: MaskedTask, workspace: Path, submission: Path) -> list[s
 def _unusable(task: MaskedTask, reason: str, answer: Any) -> TaskOutcome:
     failed = Ran(failed=dict.fromkeys(task.gold, ("submission", reason)))
     return outcome_of(task, [failed], answer)
-
-
-def unjudged(task: MaskedTask, error: AutoReproduceError) -> TaskOutcome:
-    """The outcome of a task that could not be tried at all: its data are missing, its functions not there."""
-    failed = Ran(failed=dict.fromkeys(task.gold, ("task", str(error))))
-    return outcome_of(task, [failed])

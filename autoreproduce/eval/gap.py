@@ -9,7 +9,6 @@ defined for positive metrics alone, and what lies outside is an error here and n
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Literal
 
 from autoreproduce.errors import UsageError
@@ -37,13 +36,6 @@ def signed_gap(reference: float, agent: float, direction: Literal["lower", "high
     worse = agent > reference if direction == "lower" else agent < reference
     gap = performance_gap(reference, agent)
     return gap if worse else -gap if gap else 0.0
-
-
-def execution_rate(executed: Sequence[bool]) -> float:
-    """The share of attempts that ran. Raises UsageError for none at all."""
-    if not executed:
-        raise UsageError("an execution rate needs at least one attempt: name a folder that holds trials")
-    return sum(executed) / len(executed)
 
 
 def _defined(reference: float, agent: float | None) -> None:

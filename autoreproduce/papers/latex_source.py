@@ -23,12 +23,6 @@ _INPUT = re.compile(
 )
 
 
-def one_text(folder: Path) -> tuple[str, Path]:
-    """The whole LaTeX of the paper in `folder`, and its main file. Raises PaperError where there is none."""
-    main = main_file(folder)
-    return inlined(main, folder), main
-
-
 def main_file(folder: Path) -> Path:
     """The file that holds the paper: \\documentclass and \\begin{document}, the most likely where several do."""
     candidates = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in (".tex", ".ltx", ".latex")]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import json
 import random
 import sysconfig
 from collections.abc import Iterator
@@ -23,9 +22,7 @@ from autoreproduce.autoexperiment.masking import (
     Wanted,
     mask,
     mask_files,
-    pieces_from,
     restore,
-    restore_files,
     stub,
 )
 from autoreproduce.autoexperiment.source import Source
@@ -185,7 +182,7 @@ def test_several_at_once_and_none_inside_another() -> None:
     outer = [each for each in source.functions if not each.qualname.endswith("inner")]
     done = mask(source, [(each, stub("Says.")) for each in reversed(outer)])
     assert [len(each.body) for each in ast.walk(ast.parse(done.data)) if isinstance(each, ast.FunctionDef)] == [2] * 8
-    assert restore(done.data, pieces_from(json.loads(json.dumps(done.to_json())))) == CLASSES.encode()
+    assert restore(done.data, done.pieces) == CLASSES.encode()
     with pytest.raises(SourceError, match=r"B\.C\.__call__\.inner lies in another masked function"):
         mask(source, [(source.find("inner"), "raise"), (source.find("B.C.__call__"), "raise")])
 
@@ -227,7 +224,7 @@ def test_files_that_are_no_python(data: bytes, said: str) -> None:
         assert Source(data, "a.py").functions is None
 
 
-def test_a_repository_is_masked_in_place_and_restored(tmp_path: Path) -> None:
+def test_a_repository_is_masked_in_place_and_can_be_restored(tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     before = {"src/a.py": CLASSES.encode(), "b.py": b"def f(x): return x\n"}
     for name, data in before.items():
@@ -236,8 +233,7 @@ def test_a_repository_is_masked_in_place_and_restored(tmp_path: Path) -> None:
     done = mask_files(tmp_path, wanted, "docstring")
     assert b'"""Calls."""' in (tmp_path / "src/a.py").read_bytes()
     assert (tmp_path / "b.py").read_bytes() == b"def f(x):\n    raise NotImplementedError\n"
-    restore_files(tmp_path, done)
-    assert {name: (tmp_path / name).read_bytes() for name in before} == before
+    assert {name: restore((tmp_path / name).read_bytes(), done[name].pieces) for name in before} == before
 
 
 @pytest.mark.parametrize(

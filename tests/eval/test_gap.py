@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from autoreproduce.errors import UsageError
-from autoreproduce.eval.gap import execution_rate, performance_gap, signed_gap
+from autoreproduce.eval.gap import performance_gap, signed_gap
 
 positive = st.floats(1e-6, 1e6)
 
@@ -51,9 +51,3 @@ def test_a_negative_metric_is_an_error_and_no_number():
         performance_gap(1.0, -0.5)
     with pytest.raises(UsageError, match="finite"):
         signed_gap(1.0, math.nan, "lower")
-
-
-def test_execution_rate():
-    assert execution_rate([True, False, True, True]) == 0.75
-    with pytest.raises(UsageError):
-        execution_rate([])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from latex_maker import BBL, FILES, MAIN, write
 
@@ -10,7 +12,7 @@ from autoreproduce.errors import PaperError
 from autoreproduce.papers.bibliography import from_bibitems
 from autoreproduce.papers.files import latex_title, read_file
 from autoreproduce.papers.latex_markdown import to_markdown
-from autoreproduce.papers.latex_source import main_file, one_text, without_comments
+from autoreproduce.papers.latex_source import inlined, main_file, without_comments
 from autoreproduce.papers.model import png_size
 from autoreproduce.papers.sections import body_of
 
@@ -25,6 +27,10 @@ def parts(folder, tmp_path):
     return read_file(Settings(), folder, tmp_path / "out")
 
 
+def one_text(folder: Path) -> str:
+    return inlined(main_file(folder), folder)
+
+
 def test_the_main_file_is_found(folder):
     assert main_file(folder) == folder / "main.tex"
     (folder / "main.tex").rename(folder / "zz.tex")
@@ -32,7 +38,7 @@ def test_the_main_file_is_found(folder):
 
 
 def test_files_are_put_in_and_comments_taken_out(folder):
-    text, _ = one_text(folder)
+    text = one_text(folder)
     assert r"\section{Method}" in text
     assert r"\section{Experiments}" in text
     for gone in ("SECRET", "a comment", "the first", "not \\emph", "Nothing to see"):
@@ -183,7 +189,7 @@ def test_files_that_include_each_other(tmp_path):
             "b.tex": b"B\\input{main}\\input{b}",
         },
     )
-    assert one_text(tmp_path)[0].count("B") == 1
+    assert one_text(tmp_path).count("B") == 1
 
 
 def test_files_that_grow_without_end(tmp_path):
@@ -210,7 +216,7 @@ def test_input_does_not_leave_the_folder(tmp_path):
     (tmp_path / "paper" / "main.tex").write_text(
         r"\documentclass{a}\begin{document}\input{../secret}\input{link}x\end{document}"
     )
-    assert "SECRET" not in one_text(tmp_path / "paper")[0]
+    assert "SECRET" not in one_text(tmp_path / "paper")
 
 
 def test_macros_without_end_and_deep_groups():
