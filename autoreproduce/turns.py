@@ -80,7 +80,7 @@ class Turns:
 
 
 _work = Turns()
-_door = Turns(beside=_work)
+_door = Turns(beside=_work, patience=5 * PATIENCE)  # a hundred may stand there
 taken = _work.taken  # around all that a trial's thread does
 at_door = _door.taken  # around a trial from its beginning to its close
 inside = _door.left  # while its solver works

@@ -10,6 +10,7 @@ import os
 import subprocess
 from pathlib import Path
 
+from autoreproduce import turns
 from autoreproduce.errors import TrialError
 
 _AUTHOR = (
@@ -30,6 +31,7 @@ class Workspace:
         self.folder = trial_folder.resolve() / "workspace"
         self.history = trial_folder.resolve() / "history.git"
 
+    @turns.pausing()
     def git(self, *arguments: str) -> str:
         """The output of a git command on the history, run with no configuration but ours."""
         environment = {

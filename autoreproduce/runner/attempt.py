@@ -165,6 +165,7 @@ def _close(trial: Trial, task: Task, outcome: Outcome, earlier: bool) -> Path:
     return write_report(trial.folder, task, found)
 
 
+@turns.left()
 def _with_data(request: Request, settings: Settings, note: Any) -> Task:
     """The task with its data: the user's folder, else the task's own, prepared once a machine."""
     task = request.task

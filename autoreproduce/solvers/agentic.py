@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from autoreproduce import turns
 from autoreproduce.agents import Agent
 from autoreproduce.autoexperiment.retrieval import paper_for
 from autoreproduce.errors import BudgetError
@@ -32,8 +33,12 @@ class Agentic(MaskedSolver):
 
     plans = False
 
+    @turns.left()
     def attempt(self, masked: MaskedTask, model: Any, sandbox: Sandbox, trial: Trial) -> Any:
-        """Let the agent work until it submits or a limit is reached; its answer as JSON, None for none."""
+        """Let the agent work until it submits or a limit is reached; its answer as JSON, None for none.
+
+        Its tools run in threads of LangChain's, so this one only waits.
+        """
         bench = Bench(trial, sandbox, self.meter)
         first = self.prompts.render("start", role="code", **self._start(masked))
         agent = self._agent(bench, model, trial, first)
