@@ -45,11 +45,13 @@ _OTHERWISE = frozenset({"response_format", "extra_headers", "extra_query", "extr
 
 
 class Way(NamedTuple):
-    """To one server: its connections, the path there, and the headers of each call."""
+    """To one server: its connections, the path there, and what is the same for each call."""
 
     connections: urllib3.HTTPConnectionPool
     path: str
     headers: dict[str, str]
+    retries: urllib3.Retry
+    timeout: urllib3.Timeout
 
 
 class StatusError(Exception):
@@ -76,7 +78,10 @@ class ChatCompletions(ChatOpenAI):
             return None
         told = {**client.default_headers, **client.auth_headers, "User-Agent": f"autoreproduce/{__version__}"}
         headers = {k: v for k, v in told.items() if isinstance(v, str) and not k.startswith("X-Stainless")}
-        return Way(_connections(f"{url.scheme}://{url.netloc}"), url.path, headers)
+        seconds = self.request_timeout if isinstance(self.request_timeout, int | float) else LATEST
+        timeout = urllib3.Timeout(connect=min(seconds, REACHED), read=seconds)
+        retries = Waits.times(2 if self.max_retries is None else self.max_retries)
+        return Way(_connections(f"{url.scheme}://{url.netloc}"), url.path, headers, retries, timeout)
 
     def invoke(
         self,
@@ -121,18 +126,11 @@ class ChatCompletions(ChatOpenAI):
 
     def _answer(self, way: Way, payload: dict[str, Any]) -> dict[str, Any] | None:
         """What the provider answers, None where it sends the caller elsewhere."""
-        times = self.max_retries if self.max_retries is not None else 2
-        retries = Waits(
-            total=None, connect=times, read=times, status=times, other=times,
-            status_forcelist=_PASSES, allowed_methods=None, raise_on_status=False,
-        )  # fmt: skip
-        seconds = self.request_timeout if isinstance(self.request_timeout, int | float) else LATEST
-        timeout = urllib3.Timeout(connect=min(seconds, REACHED), read=seconds)
         body = json.dumps(payload).encode()
         try:
             with turns.left():
                 answer = way.connections.urlopen(
-                    "POST", way.path, body, way.headers, retries=retries, redirect=False, timeout=timeout
+                    "POST", way.path, body, way.headers, retries=way.retries, redirect=False, timeout=way.timeout
                 )
         except HTTPError as error:
             reason = getattr(error, "reason", None) or error
@@ -147,6 +145,14 @@ class ChatCompletions(ChatOpenAI):
 
 class Waits(urllib3.Retry):
     """Retries that wait as a provider asks (fractions of a second and dates alike), else ever longer with jitter."""
+
+    @classmethod
+    def times(cls, each: int) -> Waits:
+        """As many for each kind of failure."""
+        return cls(
+            total=None, connect=each, read=each, status=each, other=each,
+            status_forcelist=_PASSES, allowed_methods=None, raise_on_status=False,
+        )  # fmt: skip
 
     def parse_retry_after(self, retry_after: str) -> float:
         """Seconds, a minute at most; none where it cannot be read."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import cache
 
 from autoreproduce.budget import Cost
 from autoreproduce.config import Settings
@@ -108,11 +109,21 @@ def endpoint(settings: Settings) -> str | None:
 
 def _listed(usage: Usage, model: str, provider: str, url: str | None) -> float | None:
     """Dollars by the list of genai-prices: at `url`, else of `provider`, else of who makes the model."""
+    listed = PROVIDERS[provider][1] if provider else None
+    if (listed == "" and not url) or not _is_listed(model, listed, url):
+        return None
+    return _calculated(usage, model, listed, url)
+
+
+@cache
+def _is_listed(model: str, listed: str | None, url: str | None) -> bool:
+    """Looked up once: a model that has no price has none at each of its calls."""
+    return _calculated(Usage(input=1, output=1), model, listed, url) is not None
+
+
+def _calculated(usage: Usage, model: str, listed: str | None, url: str | None) -> float | None:
     import genai_prices
 
-    listed = PROVIDERS[provider][1] if provider else None
-    if listed == "" and not url:
-        return None
     counted = genai_prices.Usage(
         input_tokens=usage.input,
         cache_read_tokens=usage.cached,
