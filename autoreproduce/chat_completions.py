@@ -1,9 +1,9 @@
 """LangChain's chat model for OpenAI's protocol, with a lighter way to the wire.
 
 The prompt, the tools, the reading of the answer are LangChain's, unchanged; but a plain call goes out through urllib3
-and not through OpenAI's own client, which checks and copies what is asked and answered against its types. With a
-hundred trials at once in one interpreter that was most of what a call cost (`python benchmarks/suites.py`). Streams,
-the Responses API, structured answers and calls through a proxy go LangChain's own way.
+and not through OpenAI's own client, which checks what is asked and answered against its types: with a hundred trials
+at once in one interpreter, all of them wait for that. Streams, the Responses API, structured answers and calls through
+a proxy go LangChain's own way.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _BOUND = frozenset({"ls_structured_output_format", "structured_output_format", "
 _OTHERWISE = frozenset({"response_format", "extra_headers", "extra_query", "extra_body", "timeout"})
 
 
-class Way(NamedTuple):
+class Route(NamedTuple):
     """To one server: its connections, the path there, and what is the same for each call."""
 
     connections: urllib3.HTTPConnectionPool
@@ -70,7 +70,7 @@ class ChatCompletions(ChatOpenAI):
     leaves_turn: ClassVar[bool] = True  # by itself, and only while it waits
 
     @cached_property
-    def way(self) -> Way | None:
+    def route(self) -> Route | None:
         """Where calls go, by OpenAI's client, which knows the variables that bear on it. None: through a proxy."""
         client = self.root_client
         url = urlsplit(f"{client.base_url}chat/completions")
@@ -80,8 +80,8 @@ class ChatCompletions(ChatOpenAI):
         headers = {k: v for k, v in told.items() if isinstance(v, str) and not k.startswith("X-Stainless")}
         seconds = self.request_timeout if isinstance(self.request_timeout, int | float) else LATEST
         timeout = urllib3.Timeout(connect=min(seconds, REACHED), read=seconds)
-        retries = Waits.times(2 if self.max_retries is None else self.max_retries)
-        return Way(_connections(f"{url.scheme}://{url.netloc}"), url.path, headers, retries, timeout)
+        retries = Retries.times(2 if self.max_retries is None else self.max_retries)
+        return Route(_connections(f"{url.scheme}://{url.netloc}"), url.path, headers, retries, timeout)
 
     def invoke(
         self,
@@ -119,35 +119,41 @@ class ChatCompletions(ChatOpenAI):
     ) -> ChatResult:
         payload = self._get_request_payload(messages, stop=stop, **kwargs)
         plain = "messages" in payload and not payload.get("stream") and not _OTHERWISE & payload.keys()
-        answer = self._answer(self.way, payload) if plain and self.way else None
+        answer = self._answer(self.route, payload) if plain and self.route else None
         if answer is None:
             return super()._generate(messages, stop, run_manager, **kwargs)
         return self._create_chat_result(answer)
 
-    def _answer(self, way: Way, payload: dict[str, Any]) -> dict[str, Any] | None:
+    def _answer(self, route: Route, payload: dict[str, Any]) -> dict[str, Any] | None:
         """What the provider answers, None where it sends the caller elsewhere."""
         body = json.dumps(payload).encode()
         try:
             with turns.left():
-                answer = way.connections.urlopen(
-                    "POST", way.path, body, way.headers, retries=way.retries, redirect=False, timeout=way.timeout
+                answer = route.connections.urlopen(
+                    "POST",
+                    route.path,
+                    body,
+                    route.headers,
+                    retries=route.retries,
+                    redirect=False,
+                    timeout=route.timeout,
                 )
         except HTTPError as error:
             reason = getattr(error, "reason", None) or error
             raise _plainly(reason) from reason.__cause__
         if answer.status // 100 == 3:
             return None
-        if answer.status != 200:
+        if answer.status // 100 != 2:
             raise StatusError(answer)
         found: dict[str, Any] = answer.json()
         return found
 
 
-class Waits(urllib3.Retry):
+class Retries(urllib3.Retry):
     """Retries that wait as a provider asks (fractions of a second and dates alike), else ever longer with jitter."""
 
     @classmethod
-    def times(cls, each: int) -> Waits:
+    def times(cls, each: int) -> Retries:
         """As many for each kind of failure."""
         return cls(
             total=None, connect=each, read=each, status=each, other=each,
@@ -157,13 +163,13 @@ class Waits(urllib3.Retry):
     def parse_retry_after(self, retry_after: str) -> float:
         """Seconds, a minute at most; none where it cannot be read."""
         try:
-            return min(max(float(retry_after), 0.0), LONGEST)
+            seconds = float(retry_after)
         except ValueError:
-            pass
-        try:
-            return min(super().parse_retry_after(retry_after), LONGEST)
-        except InvalidHeader:
-            return 0.0
+            try:
+                seconds = super().parse_retry_after(retry_after)
+            except InvalidHeader:
+                return 0.0
+        return min(seconds, LONGEST) if seconds > 0 else 0.0
 
     def get_backoff_time(self) -> float:
         """Half a second after the first failure, twice as long after each, eight at most."""
@@ -171,7 +177,7 @@ class Waits(urllib3.Retry):
 
 
 @cache
-def certificates() -> SSLContext:
+def _certificates() -> SSLContext:
     """Read once a process and not by every client anew."""
     import httpx
 
@@ -181,7 +187,7 @@ def certificates() -> SSLContext:
 @cache
 def _connections(origin: str) -> urllib3.HTTPConnectionPool:
     """What all models of a process share towards one server; a thread that finds none idle opens one."""
-    tls = {"ssl_context": certificates()} if origin.startswith("https:") else {}
+    tls = {"ssl_context": _certificates()} if origin.startswith("https:") else {}
     return urllib3.connection_from_url(origin, maxsize=IDLE, **tls)
 
 

@@ -109,13 +109,13 @@ def _key(provider: str, base_url: str | None, settings: Settings) -> str | None:
 
 
 def _initialised(provider: str, model: str, named: dict[str, Any]) -> BaseChatModel:
-    from langchain.chat_models import init_chat_model
-
     try:
         if provider == "openai":
             from autoreproduce.chat_completions import ChatCompletions
 
             return ChatCompletions(model=model, **named)
+        from langchain.chat_models import init_chat_model
+
         opened: BaseChatModel = init_chat_model(model, model_provider=provider, **named)
     except ImportError as error:
         told = re.search(r"pip install (?:-U )?`?([\w-]+)", str(error))  # LangChain knows the packages' names

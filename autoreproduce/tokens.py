@@ -36,11 +36,11 @@ def count_tokens(text: str) -> int:
 
 def _cached_file() -> Path:
     """Where tiktoken keeps the vocabulary, by its own rules."""
-    return _file_below(os.environ.get("TIKTOKEN_CACHE_DIR", os.environ.get("DATA_GYM_CACHE_DIR")))
+    return _vocabulary_file(os.environ.get("TIKTOKEN_CACHE_DIR", os.environ.get("DATA_GYM_CACHE_DIR")))
 
 
 @cache
-def _file_below(chosen: str | None) -> Path:
+def _vocabulary_file(chosen: str | None) -> Path:
     folder = Path(tempfile.gettempdir(), "data-gym-cache") if chosen is None else Path(chosen)
     return folder / hashlib.sha1(_VOCABULARY.encode()).hexdigest()
 

@@ -174,7 +174,7 @@ class Trial:
 
     def _done(self, kind: Kind, role: str, name: str, asked_digest: str, do: Callable[[], dict[str, Any]]) -> Step:
         began = time.monotonic()
-        with turns.left() if kind != "model" else nullcontext():  # a model leaves its turn where it waits
+        with turns.left() if kind != "model" else nullcontext():  # runs and downloads; a model leaves it by itself
             result = do()
         step = Step(
             index=len(self.steps), phase=self.phase_name, kind=kind, role=role, name=name, digest=asked_digest,

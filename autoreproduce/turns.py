@@ -1,10 +1,10 @@
 """Turns: of a process's many trials one runs at a time, while the others wait in line.
 
 Only one thread can run Python at a time, and a thread gives that place away at each system call. With a hundred
-threads that all have something to do, handing it round took more of the processor than their work did. So a thread
-works in its turn, and leaves it while it waits for something else: an answer, a program, the disk.
+threads that all have something to do, handing it round costs a good part of the processor. So a thread works in its
+turn, and leaves it while it waits for something else: an answer, a program, the disk.
 
-To begin and to close a trial is as much work as ten steps. Where many trials end together, these would all be done
+To begin and to close a trial is far more work than a step. Where many trials end together, these would all be done
 before the next step of any. So there is a door, which one trial at a time passes, and the steps of those who have
 passed come in between.
 

@@ -15,8 +15,9 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
+from openai import BadRequestError
 
-from autoreproduce.chat_completions import LONGEST, ChatCompletions, Waits
+from autoreproduce.chat_completions import LONGEST, ChatCompletions, Retries
 from autoreproduce.config import Settings
 from autoreproduce.models import call, open_model
 from autoreproduce.tape import Place
@@ -113,14 +114,27 @@ def test_a_proxy_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
         )
 
 
-def test_structured_answers_and_the_responses_api_go_the_long_way() -> None:
-    with chat_server(['{"path": "x"}', '{"path": "x"}']) as server:
+def test_structured_answers_go_the_long_way() -> None:
+    with chat_server(['{"path": "x"}']) as server:
         model = ChatCompletions(model="m", base_url=server.base_url, api_key="k", max_retries=0)
         found = model.with_structured_output(
             {"title": "t", "type": "object", "properties": {"path": {"type": "string"}}}, method="json_schema"
         ).invoke("hello")
         assert found == {"path": "x"}
     assert server.requests[0].headers["user-agent"].startswith("OpenAI/")
+
+
+def test_the_responses_api_goes_the_long_way() -> None:
+    with chat_server([Answer(status=400, error={"message": "spoken here is chat alone"})]) as server:
+        model = ChatCompletions(model="m", base_url=server.base_url, api_key="k", max_retries=0, use_responses_api=True)
+        with pytest.raises(BadRequestError):
+            model.invoke("hello")
+    assert server.requests[0].path == "/v1/responses"
+
+
+def test_any_answer_of_success_is_one() -> None:
+    with counting_server(status=201) as (url, _):
+        assert call(open_model(Settings(base_url=url), "m"), [HumanMessage("hello")], PLACE).text
 
 
 class Heard(BaseCallbackHandler):
@@ -154,17 +168,19 @@ def test_a_stream_is_a_stream() -> None:
     assert server.requests[0].body["stream"] is True
 
 
-@pytest.mark.parametrize(("said", "seconds"), [("3", 3), ("0.25", 0.25), ("9999", LONGEST), ("-4", 0), ("soon", 0)])
+@pytest.mark.parametrize(
+    ("said", "seconds"), [("3", 3), ("0.25", 0.25), ("9999", LONGEST), ("-4", 0), ("soon", 0), ("nan", 0)]
+)
 def test_a_provider_is_waited_for_as_it_asks(said: str, seconds: float) -> None:
-    assert Waits().parse_retry_after(said) == seconds
+    assert Retries().parse_retry_after(said) == seconds
 
 
 def test_a_provider_may_name_a_date() -> None:
-    assert 25 < Waits().parse_retry_after(formatdate(time.time() + 30, usegmt=True)) <= 30
+    assert 25 < Retries().parse_retry_after(formatdate(time.time() + 30, usegmt=True)) <= 30
 
 
 def test_without_its_word_the_waits_grow_and_end() -> None:
-    waits, told = Waits(total=None, status=9, status_forcelist=[503], allowed_methods=None), []
+    waits, told = Retries(total=None, status=9, status_forcelist=[503], allowed_methods=None), []
     for _ in range(7):
         waits = waits.increment("POST", "/", error=None, response=None)
         told.append(waits.get_backoff_time())
@@ -173,7 +189,7 @@ def test_without_its_word_the_waits_grow_and_end() -> None:
 
 
 @contextmanager
-def counting_server(to: str = "") -> Iterator[tuple[str, set]]:
+def counting_server(to: str = "", status: int = 200) -> Iterator[tuple[str, set]]:
     """A server that answers with the address it was asked for, or sends `to` another; its address, and who connected."""
     connections = set()
 
@@ -187,7 +203,7 @@ def counting_server(to: str = "") -> Iterator[tuple[str, set]]:
             self.rfile.read(int(self.headers["Content-Length"]))
             connections.add(self.client_address)
             body = f'{{"choices": [{{"index": 0, "message": {{"role": "assistant", "content": "{self.path}"}}}}], "model": "m"}}'
-            self.send_response(307 if to else 200)
+            self.send_response(307 if to else status)
             if to:
                 self.send_header("Location", f"{to}/chat/completions")
             self.send_header("Content-Length", str(len(body)))

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field
 
-from autoreproduce import turns
 from autoreproduce.errors import LineageError
 
 if TYPE_CHECKING:
@@ -93,7 +92,6 @@ def read(folder: Path, commit: str, path: str) -> Text:
     return Text(text=text, lines=len(text.splitlines()), bytes=len(data), lfs=data.startswith(LFS))
 
 
-@turns.left()
 def git(folder: Path, arguments: Iterable[str], seconds: float, *, check: bool = True) -> bytes:
     """What git prints. Raises LineageError with git's complaint, or after `seconds`: all of it is killed."""
     command = [

@@ -20,7 +20,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-from autoreproduce import turns
 from autoreproduce.config import Settings
 from autoreproduce.errors import PaperError, UsageError
 from autoreproduce.papers.model import SMALLEST_FIGURE, Figure, png_size
@@ -59,7 +58,6 @@ def executable() -> str:
     return found
 
 
-@turns.left()
 def _by_process(tier: str, pdf: Path, folder: Path) -> str:
     folder.mkdir(parents=True, exist_ok=True)
     output = folder / "mineru.part.md"
@@ -82,7 +80,6 @@ def _by_process(tier: str, pdf: Path, folder: Path) -> str:
     return text
 
 
-@turns.left()
 def _by_server(url: str, tier: str, pdf: Path) -> str:
     """One task on the server: sent, asked after each second, fetched."""
     import httpx

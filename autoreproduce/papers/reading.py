@@ -16,6 +16,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from autoreproduce import turns
 from autoreproduce.config import Settings
 from autoreproduce.errors import PaperError, UsageError
 from autoreproduce.papers.archive import unpack
@@ -35,6 +36,7 @@ ORIGINS = {
 }
 
 
+@turns.left()
 def read_paper(
     settings: Settings,
     folder: Path,

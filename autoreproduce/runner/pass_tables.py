@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from autoreproduce.autoexperiment.estimate import Attempt, Rate, Row, experiment_losses, rate, table
+from autoreproduce.autoexperiment.estimate import Attempt, Rate, experiment_losses, rate, table
 from autoreproduce.eval.tables.build import Table, published_passes
 
 COSTS = {"calls": "steps", "tokens": "tokens", "dollars": "dollars", "seconds": "seconds"}
@@ -19,9 +19,9 @@ def pass_tables(attempts: Sequence[Attempt], ks: Sequence[int]) -> list[Table]:
 
 def pass_table(attempts: Sequence[Attempt], ks: Sequence[int]) -> Table:
     """By agent and n: Pass@k with intervals of 95 %, the public rule beside the strict one."""
-    public = {row.group: row.pass_at.get(1) for row in table(attempts, _by_n, rule="upstream")}
+    public = {row.group: row.pass_at[1] for row in table(attempts, _by_n, rule="upstream")}
     rows = [
-        [*row.group, _tasks(attempts, _by_n, row), row.attempts, *(shown(row.pass_at.get(k)) for k in ks),
+        [*row.group, public[row.group].tasks, row.attempts, *(shown(row.pass_at.get(k)) for k in ks),
          shown(public[row.group])]
         for row in table(attempts, _by_n, ks)
     ]  # fmt: skip
@@ -38,8 +38,7 @@ def pass_table(attempts: Sequence[Attempt], ks: Sequence[int]) -> Table:
 def paper_table(attempts: Sequence[Attempt]) -> Table:
     """By agent and paper: Pass@1 over all n."""
     rows = [
-        [*row.group, _tasks(attempts, _by_paper, row), row.attempts, shown(row.pass_at.get(1))]
-        for row in table(attempts, _by_paper)
+        [*row.group, row.pass_at[1].tasks, row.attempts, shown(row.pass_at[1])] for row in table(attempts, _by_paper)
     ]
     return Table("papers", "Masked functions by paper", ["agent", "paper", "tasks", "attempts", "Pass@1"], rows)
 
@@ -96,10 +95,6 @@ def _by_n(attempt: Attempt) -> tuple[Any, ...]:
 
 def _by_paper(attempt: Attempt) -> tuple[Any, ...]:
     return attempt.agent, attempt.paper_id
-
-
-def _tasks(attempts: Sequence[Attempt], by: Callable[[Attempt], tuple[Any, ...]], row: Row) -> int:
-    return len({each.combined_id for each in attempts if each.counts and by(each) == row.group})
 
 
 def _figure(value: float | None) -> str:

@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autoreproduce import Execution, Stopped, turns
+from autoreproduce import Execution, Stopped
 from autoreproduce.config import Settings
 from autoreproduce.errors import SandboxError
 from autoreproduce.sandboxes import cgroups, inside
@@ -76,7 +76,6 @@ class DockerSandbox:
             "system; memory, processes and processors are limited by the Engine, disk by looking every second."
         )
 
-    @turns.left()
     def execute(
         self, command: str, timeout: float, *, network: bool = False, on_output: Callable[[str], None] | None = None
     ) -> Execution:

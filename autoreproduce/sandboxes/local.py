@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from autoreproduce import Execution, Stopped, turns
+from autoreproduce import Execution, Stopped
 from autoreproduce.config import Settings
 from autoreproduce.errors import SandboxError
 from autoreproduce.sandboxes import cgroups
@@ -58,7 +58,6 @@ class LocalSandbox:
     def _ended(self) -> None:
         """Called when the command has ended or was killed, to wait for what follows it."""
 
-    @turns.left()
     def execute(
         self, command: str, timeout: float, *, network: bool = False, on_output: Callable[[str], None] | None = None
     ) -> Execution:

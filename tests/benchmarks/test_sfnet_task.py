@@ -283,3 +283,7 @@ def test_a_picture_of_any_size_is_padded_and_cut_back(program, model):
         torch.nn.init.constant_(layer.bias, 0.5)
     picture = torch.rand(3, 12, 20)
     assert torch.allclose(program.dehaze(net, picture), (picture + 0.5).clamp(max=1))
+
+
+def test_the_first_curated_reference_is_the_nearest_work():
+    assert reproducebench.references(reproducebench.load_task("sfnet", "small"))[0].arxiv == "2108.05054"

@@ -321,3 +321,7 @@ def test_pairs_are_cut_alike(program):
         assert (low == cut // 4).all()
         places |= set(zip(*np.nonzero((windows == cut).all((2, 3, 4))), strict=True))
     assert len(places) > 20
+
+
+def test_the_first_curated_reference_is_the_nearest_work():
+    assert reproducebench.references(reproducebench.load_task("wcdm", "small"))[0].arxiv == "2207.14626"
