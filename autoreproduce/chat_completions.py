@@ -121,7 +121,8 @@ class ChatCompletions(ChatOpenAI):
         plain = "messages" in payload and not payload.get("stream") and not _OTHERWISE & payload.keys()
         answer = self._answer(self.route, payload) if plain and self.route else None
         if answer is None:
-            return super()._generate(messages, stop, run_manager, **kwargs)
+            with turns.left():
+                return super()._generate(messages, stop, run_manager, **kwargs)
         return self._create_chat_result(answer)
 
     def _answer(self, route: Route, payload: dict[str, Any]) -> dict[str, Any] | None:

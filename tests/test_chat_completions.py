@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,6 +18,7 @@ from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 from openai import BadRequestError
 
+from autoreproduce import turns
 from autoreproduce.chat_completions import LONGEST, ChatCompletions, Retries
 from autoreproduce.config import Settings
 from autoreproduce.models import call, open_model
@@ -112,6 +114,24 @@ def test_a_proxy_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
             call(open_model(settings, "m"), [HumanMessage("hello")], PLACE).text
             == "http://models.example/v1/chat/completions"
         )
+
+
+def test_who_calls_through_a_proxy_leaves_its_turn_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = turns.Turns(patience=30)
+    monkeypatch.setattr(turns, "left", ours.left)
+    with chat_server([Answer("late", hang=1)] * 5) as server:
+        monkeypatch.setenv("http_proxy", server.root_url)
+        settings = Settings(base_url="http://slow.example/v1", api_key="k", max_retries=0)
+
+        def work(_: int) -> None:
+            with ours.taken():
+                call(open_model(settings, "m"), [HumanMessage("hello")], PLACE)
+
+        work(0)  # what is imported at the first call
+        began = time.monotonic()
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(work, range(4)))
+    assert time.monotonic() - began < 3
 
 
 def test_structured_answers_go_the_long_way() -> None:
