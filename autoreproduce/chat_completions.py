@@ -71,10 +71,13 @@ class ChatCompletions(ChatOpenAI):
 
     @cached_property
     def route(self) -> Route | None:
-        """Where calls go, by OpenAI's client, which knows the variables that bear on it. None: through a proxy."""
+        """Where calls go, by OpenAI's client, which knows the variables that bear on it.
+
+        None, and so LangChain's own way: through a proxy, or to an address that holds a user and a password.
+        """
         client = self.root_client
         url = urlsplit(f"{client.base_url}chat/completions")
-        if _behind_proxy(url.scheme, url.netloc):
+        if self.openai_proxy or url.username or _behind_proxy(url.scheme, url.netloc):
             return None
         told = {**client.default_headers, **client.auth_headers, "User-Agent": f"autoreproduce/{__version__}"}
         headers = {k: v for k, v in told.items() if isinstance(v, str) and not k.startswith("X-Stainless")}

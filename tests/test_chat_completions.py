@@ -35,6 +35,7 @@ def no_settings_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
         "OPENAI_ORG_ID",
         "HTTP_PROXY",
         "http_proxy",
+        "OPENAI_PROXY",
         "ALL_PROXY",
         "all_proxy",
     ):
@@ -114,6 +115,22 @@ def test_a_proxy_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
             call(open_model(settings, "m"), [HumanMessage("hello")], PLACE).text
             == "http://models.example/v1/chat/completions"
         )
+
+
+def test_a_proxy_of_langchains_own_variable_is_not_passed_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_PROXY", "http://proxy.example:3128")
+    model = open_model(Settings(base_url="http://own.example/v1", api_key="k"), "m")
+    assert isinstance(model, ChatCompletions) and model.route is None
+
+
+def test_user_and_password_of_an_address_are_sent() -> None:
+    with chat_server(["hi"]) as server:
+        call(
+            open_model(Settings(base_url=server.base_url.replace("//", "//me:pw@")), "m"),
+            [HumanMessage("hello")],
+            PLACE,
+        )
+    assert server.requests[0].headers["authorization"] == "Basic bWU6cHc="
 
 
 def test_who_calls_through_a_proxy_leaves_its_turn_too(monkeypatch: pytest.MonkeyPatch) -> None:
