@@ -18,6 +18,7 @@ from urllib.request import getproxies, proxy_bypass
 import urllib3
 from langchain_core.callbacks import CallbackManager
 from langchain_core.globals import get_llm_cache
+from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatResult
 from langchain_core.runnables.config import ensure_config
 from langchain_openai import ChatOpenAI
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     from langchain_core.callbacks import CallbackManagerForLLMRun
     from langchain_core.language_models import LanguageModelInput
-    from langchain_core.messages import AIMessage, BaseMessage
+    from langchain_core.messages import BaseMessage
     from langchain_core.runnables import RunnableConfig
 
 IDLE = 1000  # connections that are kept open between calls, at the most
@@ -64,8 +65,15 @@ class StatusError(Exception):
         super().__init__(response.data.decode("utf-8", "replace")[:1000] or f"status {self.status_code}")
 
 
+class AnswerError(ValueError):
+    """A success that holds no answer of a chat model."""
+
+
 class ChatCompletions(ChatOpenAI):
-    """ChatOpenAI, whose plain calls take the short way. Errors: StatusError, TimeoutError, ConnectionError."""
+    """ChatOpenAI, whose plain calls take the short way.
+
+    Errors: StatusError, AnswerError, TimeoutError, ConnectionError.
+    """
 
     leaves_turn: ClassVar[bool] = True  # by itself, and only while it waits
 
@@ -149,8 +157,17 @@ class ChatCompletions(ChatOpenAI):
             return None
         if answer.status // 100 != 2:
             raise StatusError(answer)
-        found: dict[str, Any] = answer.json()
-        return found
+        return _object(answer.data)
+
+    def _create_chat_result(self, response: Any, generation_info: dict[str, Any] | None = None) -> ChatResult:
+        """As LangChain's, which trips in many ways over what no chat model answers."""
+        try:
+            result = super()._create_chat_result(response, generation_info)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise AnswerError(str(error)) from error
+        if not any(isinstance(each.message, AIMessage) for each in result.generations[:1]):
+            raise AnswerError("it holds no choice of the role assistant")
+        return result
 
 
 class Retries(urllib3.Retry):
@@ -205,6 +222,17 @@ def _plainly(reason: BaseException) -> Exception:
     """What happened on the wire, as Python's own kinds of errors."""
     late = isinstance(reason, TimedOut) and not isinstance(reason, NewConnectionError)  # which urllib3 derives from it
     return TimeoutError(str(reason)) if late else ConnectionError(str(reason))
+
+
+def _object(data: bytes) -> dict[str, Any]:
+    """The JSON object of an answer, in whichever Unicode it came."""
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise AnswerError(str(error)) from error
+    if not isinstance(found, dict):
+        raise AnswerError(f"no object, but {data.decode('utf-8', 'replace')[:100]}")
+    return found
 
 
 def _decoded(data: bytes) -> Any:

@@ -23,6 +23,7 @@ _AGAIN = "then run the same command; it goes on from here"
 _REFUSED = ("refused the request", "check the model's settings (--temperature, --max-output-tokens)")
 _TIMEOUTS = {"APITimeoutError", "TimeoutException", "ModelTimeoutError", "TimeoutError", "ReadTimeout"}
 _UNREACHABLE = {"APIConnectionError", "ModelConnectionError", "TransportError", "ConnectionError"}
+_ODD = {"OpenAIError", "AnthropicError", "ModelError", "JSONDecodeError", "AnswerError"}
 _STATUS = {
     401: ("refused the key", "set the provider's key variable, or AUTOREPRODUCE_API_KEY"),
     403: ("does not permit this call", "check what the key may do, and the model's name"),
@@ -99,7 +100,7 @@ def _by_status(status: int, said: str, where: str, no_credit: bool) -> str:
 
 def _odd_answer(error: Exception, said: str, where: str, kinds: set[str]) -> ModelError | None:
     """An answer that is none of a chat model: what speaks at the address is something else, or broken."""
-    if kinds & {"OpenAIError", "AnthropicError", "ModelError", "JSONDecodeError"} or _raised_in_client(error):
+    if kinds & _ODD or _raised_in_client(error):
         return ModelError(f"{where} did not answer as a chat model does ({said}): check --base-url (many end in /v1)")
     return None
 

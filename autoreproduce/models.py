@@ -214,7 +214,7 @@ def reply_of(message: AIMessage) -> Reply:
 def _text(content: Any) -> str:
     if isinstance(content, str):
         return content
-    parts = [block if isinstance(block, str) else block.get("text", "") for block in content if _is_text(block)]
+    parts = [block if isinstance(block, str) else block.get("text") or "" for block in content if _is_text(block)]
     return "".join(parts)
 
 

@@ -103,6 +103,12 @@ OVER = {
     (Answer(status=529, retry_after=0, error={"message": "overloaded"}), ModelError, "fails, retries included (529"),
     (Answer(raw="<html>welcome</html>"), ModelError, "many end in /v1"),
     (Answer(raw="{}"), ModelError, "many end in /v1"),
+    (Answer(raw="null"), ModelError, "many end in /v1"),
+    (Answer(raw="[" * 100_000), ModelError, "many end in /v1"),
+    (Answer(raw='{"choices": []}'), ModelError, "no choice of the role"),
+    (Answer(raw='{"choices": [{"message": {"content": "no role"}}]}'), ModelError, "many end in /v1"),
+    (Answer(raw='{"choices": [{"message": {"role": "assistant", "content": 5}}]}'), ModelError, "many end in /v1"),
+    (Answer(raw='{"choices": [{"message": {"role": "bot", "content": "x"}}]}'), ModelError, "no choice of the role"),
     (Answer("late", hang=5), ModelError, "raise --request-timeout"),
     (Answer("lost", cut=True), ModelError, "cannot be reached"),
 ])  # fmt: skip
