@@ -200,10 +200,10 @@ def reply_of(message: AIMessage) -> Reply:
     used: Mapping[str, Any] = message.usage_metadata or {}
     read, written = used.get("input_token_details") or {}, used.get("output_token_details") or {}
     usage = Usage(
-        input=used.get("input_tokens") or 0,
-        cached=read.get("cache_read") or 0,
-        output=used.get("output_tokens") or 0,
-        reasoning=written.get("reasoning") or 0,
+        input=int(used.get("input_tokens") or 0),  # some servers count in text or in fractions
+        cached=int(read.get("cache_read") or 0),
+        output=int(used.get("output_tokens") or 0),
+        reasoning=int(written.get("reasoning") or 0),
         cache_write=sum(value or 0 for key, value in read.items() if "creation" in key or key.startswith("ephemeral")),
     )
     metadata = message.response_metadata

@@ -60,6 +60,16 @@ def test_usage_is_estimated_where_the_server_counts_none():
     assert reply.usage.input >= 50 and reply.usage.output >= 4
 
 
+@pytest.mark.parametrize("count", ['"7"', "7.0", "7"])
+def test_usage_is_whole_numbers_however_the_server_writes_them(count):
+    usage = f'{{"prompt_tokens": {count}, "completion_tokens": {count}, "total_tokens": 14}}'
+    raw = f'{{"choices": [{{"message": {{"role": "assistant", "content": "hi"}}}}], "usage": {usage}}}'
+    with chat_server([Answer(raw=raw)]) as server:
+        reply = reply_of(ask(server))
+    assert cost_of(reply.usage, "m", Settings()).tokens == 14
+    assert json.dumps(reply.usage.as_dict()) == '{"input": 7, "cached": 0, "output": 7, "reasoning": 0}'
+
+
 @pytest.mark.parametrize("failure", [
     Answer(status=429, retry_after=0), Answer(status=500, retry_after=0), Answer(status=503, retry_after=0),
     Answer("lost", cut=True),
