@@ -162,7 +162,13 @@ def explained(do: Callable[[], AIMessage], model: BaseChatModel, texts: Callable
         if known is None:
             raise
         raise known from error
-    return message if message.usage_metadata else _with_usage(message, texts())
+    return message if _counted(message) else _with_usage(message, texts())
+
+
+def _counted(message: AIMessage) -> bool:
+    """False where the provider counted nothing, or says so by noughts. A tape has what was counted then."""
+    used: Mapping[str, Any] = message.usage_metadata or {}
+    return bool(used.get("input_tokens") or used.get("output_tokens") or message.response_metadata.get("replayed"))
 
 
 def _cacheable(model: BaseChatModel, messages: Sequence[BaseMessage]) -> list[BaseMessage]:

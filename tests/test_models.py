@@ -52,8 +52,9 @@ def test_a_cut_and_an_empty_reply_are_told_by_their_ending():
     assert empty.text == "" and empty.finish == "stop"
 
 
-def test_usage_is_estimated_where_the_server_counts_none():
-    with chat_server([Answer("four little words here", prompt_tokens=None)]) as server:
+@pytest.mark.parametrize("tokens", [None, 0])
+def test_usage_is_estimated_where_the_server_counts_none(tokens):
+    with chat_server([Answer("four little words here", prompt_tokens=tokens, completion_tokens=0)]) as server:
         message = ask(server, "x" * 400)
     reply = reply_of(message)
     assert message.response_metadata["usage_estimated"] is True
