@@ -7,6 +7,7 @@ time-outs are those of the client that carries the call, which heeds Retry-After
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ContextError", "Reply", "Usage",
     "call", "cost_of", "count_tokens", "most_it_costs", "open_model", "price_of", "reply_of",
-    "rough_tokens", "sees_pictures",
+    "rough_tokens", "sees_pictures", "storable",
 ]  # fmt: skip
 
 _FINISH = {
@@ -214,7 +215,12 @@ def reply_of(message: AIMessage) -> Reply:
     )
     metadata = message.response_metadata
     name = str(metadata.get("model_name") or metadata.get("model") or "")
-    return Reply(_THINKING.sub("", _text(message.content)), usage, _finish(metadata), name)
+    return Reply(_THINKING.sub("", storable(_text(message.content))), usage, _finish(metadata), name)
+
+
+def storable(said: Any) -> Any:
+    """What a file can hold: half a character, with which a reply that was cut off may end, becomes «?»."""
+    return json.loads(json.dumps(said, ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def _text(content: Any) -> str:

@@ -34,6 +34,12 @@ def test_a_cut_reply_is_gone_on_with(tmp_path: Path) -> None:
         assert server.requests[1].messages[-2]["content"] == "first half, "
 
 
+def test_a_reply_that_ends_in_half_a_character_is_kept(tmp_path: Path) -> None:
+    with chat_server([Answer("a smile: \ud83d")]) as server:
+        assert agent(tmp_path, server.base_url).ask("ask", what="it") == "a smile: ?"
+    assert len(Trial.read(tmp_path / "trial").steps) == 1
+
+
 def test_an_empty_reply_is_asked_again_and_then_given_up(tmp_path: Path) -> None:
     with chat_server(["", "there"]) as server:
         assert agent(tmp_path, server.base_url).ask("ask", what="it") == "there"

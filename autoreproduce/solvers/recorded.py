@@ -85,9 +85,9 @@ def recorded(trial: Trial, model_name: str, budget: Budget, settings: Settings, 
             held.settle(cost)
         prompt, shape = prompt_digests([(kind, str(content)) for kind, content in asked])
         return {
-            "reply": reply.text, "tool_calls": message.tool_calls, "usage": reply.usage.as_dict(),
-            "price": cost.dollars, "model": reply.model or model_name, "finish": reply.finish, "prompt": prompt,
-            "shape": shape,
+            "reply": reply.text, "tool_calls": models.storable(message.tool_calls),
+            "usage": reply.usage.as_dict(), "price": cost.dollars, "model": reply.model or model_name,
+            "finish": reply.finish, "prompt": prompt, "shape": shape,
         }  # fmt: skip
 
     def _tool(call: Any, message: Any) -> dict[str, Any]:
