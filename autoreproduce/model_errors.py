@@ -7,8 +7,10 @@ HTTP status and a few words of the message say the same for all of them, so thes
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from contextlib import suppress
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from autoreproduce.errors import ModelError
@@ -67,13 +69,23 @@ def status_of(error: BaseException) -> int | None:
 
 
 def retry_after(error: BaseException) -> float | None:
-    """The seconds that the provider asks to wait, None where it does not say."""
+    """The seconds that the provider asks to wait, None where it does not say, or asks for none."""
     for each in _chain(error):
         headers = getattr(getattr(each, "response", None), "headers", None) or {}
         for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
             with suppress(KeyError, TypeError, ValueError):
-                return float(headers[name]) / unit
+                seconds = _seconds(headers[name]) / unit
+                if 0 < seconds < float("inf"):
+                    return seconds
     return None
+
+
+def _seconds(said: str) -> float:
+    """A number, or the time until a date."""
+    try:
+        return float(said)
+    except ValueError:
+        return parsedate_to_datetime(said).timestamp() - time.time()
 
 
 def may_pass(error: Exception) -> bool:

@@ -4,6 +4,7 @@ import random
 import threading
 import time
 from collections.abc import Callable
+from email.utils import formatdate
 
 import pytest
 from chat_server import Answer, chat_server
@@ -12,6 +13,7 @@ from suite_world import asked, lay_out, run
 
 from autoreproduce.config import Settings
 from autoreproduce.errors import ModelError
+from autoreproduce.model_errors import retry_after
 from autoreproduce.models import call, open_model
 from autoreproduce.runner.suite.gate import Gate, Gates, Pace
 from autoreproduce.tape import Place
@@ -102,7 +104,7 @@ def test_refusals_that_do_not_depend_on_the_number_do_not_starve_the_suite() -> 
 class Refused(Exception):
     status_code = 429
 
-    def __init__(self, after: float | None = None) -> None:
+    def __init__(self, after: float | str | None = None) -> None:
         self.response = type("Response", (), {"headers": {} if after is None else {"retry-after": str(after)}})()
 
 
@@ -121,6 +123,23 @@ def test_a_refused_call_waits_as_the_provider_asks() -> None:
     began = time.monotonic()
     assert gate().call(do) == "fine"
     assert 0.3 <= time.monotonic() - began < 1.5
+
+
+@pytest.mark.parametrize("said", ["0", "-3", "nan", "soon"])
+def test_a_provider_that_asks_for_no_wait_is_not_asked_without_one(said: str) -> None:
+    tries = []
+
+    def refused() -> None:
+        tries.append(1)
+        raise Refused(said)
+
+    with pytest.raises(Refused):
+        gate(patience=0.5).call(refused)
+    assert len(tries) < 10
+
+
+def test_a_date_is_waited_for_too() -> None:
+    assert 25 < (retry_after(Refused(formatdate(time.time() + 30, usegmt=True))) or 0) <= 30
 
 
 def test_a_waiting_call_gives_its_place_away() -> None:
