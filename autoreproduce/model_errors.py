@@ -154,4 +154,9 @@ def _said(error: Exception, model: Any) -> str:
 
 def _where(model: Any) -> str:
     url = getattr(model, "openai_api_base", None) or getattr(model, "anthropic_api_url", None)
-    return str(url or type(model).__name__)
+    return shown(str(url or type(model).__name__))
+
+
+def shown(url: str) -> str:
+    """An address as a message may name it: without user and password."""
+    return re.sub(r"(?<=//)[^/?#]*@", "", url)

@@ -204,6 +204,15 @@ def test_what_cannot_be_opened_names_its_mend(name, settings, words):
         open_model(Settings(**settings), name)
 
 
+def test_the_password_of_an_address_is_not_shown():
+    with chat_server([]) as server:
+        pass
+    with pytest.raises(ModelError, match="cannot be reached") as caught:
+        server.base_url = server.base_url.replace("//", "//me:secret@")
+        ask(server, max_retries=0)
+    assert "secret" not in str(caught.value) and "127.0.0.1" in str(caught.value)
+
+
 def test_a_setting_that_the_client_refuses_does_not_show_the_key():
     with pytest.raises(UsageError) as caught:
         open_model(Settings(api_key="sk-very-secret-123"), "azure_openai:gpt")
