@@ -47,7 +47,7 @@ class Settings(BaseSettings):
     api_key: SecretStr | None = None
     temperature: float | None = None
     max_output_tokens: int = 16_000
-    request_timeout: float = 600.0
+    request_timeout: float = Field(600.0, gt=0, le=86_400, description="seconds that one answer may take")
     max_retries: int = 6
     budget: str | None = Field(None, description="dollars (5, $5) or tokens (200000 tokens)")
     price: str | None = Field(None, description="INPUT,CACHED,OUTPUT dollars a million tokens, for unlisted models")

@@ -20,8 +20,8 @@ from pydantic import ValidationError
 
 from autoreproduce.config import Settings
 from autoreproduce.errors import AutoReproduceError, UsageError
-from autoreproduce.model_errors import ContextError, explain
-from autoreproduce.prices import PROVIDERS, Usage, cost_of, most_it_costs, price_of
+from autoreproduce.model_errors import ContextError, explain, shown
+from autoreproduce.prices import PROVIDERS, Usage, cost_of, endpoint, most_it_costs, price_of
 from autoreproduce.tape import Place
 from autoreproduce.tokens import count_tokens, rough_tokens
 
@@ -72,6 +72,8 @@ def open_model(settings: Settings, name: str | None = None) -> BaseChatModel:
         return TapeModel.open(Path(name.removeprefix("tape:")).expanduser())
     provider, model = split_name(name, settings)
     base_url = settings.base_url if provider == "openai" else None
+    if provider == "openai" and (url := endpoint(settings)):
+        _check_address(url)
     named: dict[str, Any] = {
         "max_tokens": settings.max_output_tokens,
         "timeout": settings.request_timeout,
@@ -98,15 +100,38 @@ def split_name(name: str, settings: Settings) -> tuple[str, str]:
     raise UsageError(f"the provider {prefix!r} is unknown: one of {', '.join(PROVIDERS)}, or give --base-url")
 
 
+def _check_address(url: str) -> None:
+    """Raises UsageError for what LangChain or the wire would trip over only at the first call."""
+    try:
+        parts = urlsplit(url)
+        fits = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        fits = fits and not (parts.query or parts.fragment)
+    except ValueError:
+        fits = False
+    if not fits:
+        raise UsageError(
+            f"the base URL {shown(url)} is no address that can be called: write it as http://127.0.0.1:11434/v1"
+        )
+
+
 def _key(provider: str, base_url: str | None, settings: Settings) -> str | None:
     variable = PROVIDERS[provider][0]
-    if settings.api_key is not None:
-        return settings.api_key.get_secret_value()
-    if not variable or os.environ.get(variable):
-        return os.environ.get(variable) if variable else None
+    if settings.api_key:
+        return _usable("AUTOREPRODUCE_API_KEY", settings.api_key.get_secret_value())
+    if not variable:
+        return None
+    if found := os.environ.get(variable):
+        return _usable(variable, found)
     if base_url and is_local(base_url):
         return "none"  # the client wants a key, a local server does not
     raise UsageError(f"no key for {provider}: set {variable} (or AUTOREPRODUCE_API_KEY), or {_MODEL_HELP}")
+
+
+def _usable(variable: str, key: str) -> str:
+    """The key, if it can be sent: a client that cannot send one says so with the key in its words."""
+    if not re.fullmatch("[!-~]+", key):
+        raise UsageError(f"the key in {variable} holds a space, a line's end or a sign that no key has: set it anew")
+    return key
 
 
 def _initialised(provider: str, model: str, named: dict[str, Any]) -> BaseChatModel:

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from chat_server import Answer, Server, chat_server
+from pydantic import ValidationError
 
 from autoreproduce.config import Settings
 from autoreproduce.errors import AutoReproduceError, ModelError, UsageError
@@ -198,10 +199,25 @@ def test_anthropic_errors_are_explained_too(monkeypatch):
     ("any", {"base_url": "https://gateway.example/v1"}, "set OPENAI_API_KEY"),
     ("cohere:command", {"api_key": "k"}, "pip install langchain-cohere"),
     ("tape:/no/such/file", {}, "cannot be read"),
+    ("any", {"base_url": "localhost:11434/v1"}, "write it as http://"),
+    ("any", {"base_url": "http://"}, "write it as http://"),
+    ("any", {"base_url": "http://[::1/v1"}, "write it as http://"),
+    ("any", {"base_url": "http://127.0.0.1:99999/v1"}, "write it as http://"),
+    ("any", {"base_url": "http://gateway.example/v1?version=1"}, "write it as http://"),
+    ("openai:gpt-5-mini", {"api_key": ""}, "set OPENAI_API_KEY"),
 ])  # fmt: skip
 def test_what_cannot_be_opened_names_its_mend(name, settings, words):
     with pytest.raises(UsageError, match=words.replace("(", r"\(")):
         open_model(Settings(**settings), name)
+
+
+@pytest.mark.parametrize("key", ["sk-secret-123\r", "sk-secret\n-123", " sk-secret-123", "“sk-secret-123”"])
+def test_a_key_that_cannot_be_sent_is_refused_and_not_shown(key, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    for settings in (Settings(), Settings(api_key=key)):
+        with pytest.raises(UsageError, match="API_KEY holds") as caught:
+            open_model(settings, "openai:gpt-5-mini")
+        assert "secret" not in str(caught.value)
 
 
 def test_the_password_of_an_address_is_not_shown():
@@ -211,6 +227,12 @@ def test_the_password_of_an_address_is_not_shown():
         server.base_url = server.base_url.replace("//", "//me:secret@")
         ask(server, max_retries=0)
     assert "secret" not in str(caught.value) and "127.0.0.1" in str(caught.value)
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("inf"), float("nan"), 1e10])
+def test_a_time_out_that_no_client_can_keep_is_refused(seconds):
+    with pytest.raises(ValidationError, match="request_timeout"):
+        Settings(request_timeout=seconds)
 
 
 def test_a_setting_that_the_client_refuses_does_not_show_the_key():
