@@ -157,6 +157,6 @@ def _where(model: Any) -> str:
     return shown(str(url or type(model).__name__))
 
 
-def shown(url: str) -> str:
-    """An address as a message may name it: without user and password."""
-    return re.sub(r"(?<=//)[^/?#]*@", "", url)
+def shown(text: str) -> str:
+    """An address, or a command that holds one, as others may see it: without user and password."""
+    return re.sub(r"(?<=//)[^/?#\s]*@", "", text)

@@ -54,6 +54,15 @@ def test_the_metric_is_measured_by_running_the_refactored_program(recorded: Path
     assert steps[-1].result["command"] == "python main.py"
 
 
+def test_a_password_in_the_base_url_is_kept_nowhere(tmp_path: Path) -> None:
+    tiny.lay_out(tmp_path)
+    url = ["--model", "scripted", "--base-url", "http://me:pa55word@127.0.0.1:9/v1", "--max-retries", "0"]
+    done = autoreproduce(tmp_path, *tiny.COMMAND, *url, "--sandbox", "process", "--out", "trial")
+    assert done.returncode == 3 and "http://127.0.0.1:9/v1" in (tmp_path / "trial/report.html").read_text()
+    assert "pa55word" not in done.stdout + done.stderr
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and b"pa55word" in path.read_bytes()]
+
+
 def test_every_part_of_the_method_took_place(recorded: Path) -> None:
     steps = [f"{s.phase}/{s.name}" for s in read_journal(recorded / "trial/steps.jsonl")]
     assert steps == [

@@ -23,6 +23,7 @@ from autoreproduce.errors import AutoReproduceError, ReplyError, UsageError
 from autoreproduce.eval.report import write_report
 from autoreproduce.eval.report.evidence import gather
 from autoreproduce.eval.result_folder import write_result
+from autoreproduce.model_errors import shown
 from autoreproduce.runner.accounts import accounted, close_accounts
 from autoreproduce.runner.choose import ModelChoice, choose_model
 from autoreproduce.runner.machine import hardware, versions
@@ -208,7 +209,7 @@ def _record(request: Request, task: Task, settings: Settings, choice: ModelChoic
     return TrialRecord(
         task=task.id, profile=task.profile, solver=request.solver, model=choice.name, settings=settings.kept(),
         task_digest=task_digest(task), created=now(), versions=versions(), hardware=hardware(settings.gpus),
-        seed=settings.seed, replayed=choice.replayed, command=request.command,
+        seed=settings.seed, replayed=choice.replayed, command=shown(request.command),
         task_json=task.model_dump(mode="json", exclude={"digest"}),
         inputs={"paper_file": _absolute(request.paper_file), "data": _absolute(request.data)},
     )  # fmt: skip

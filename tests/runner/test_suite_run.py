@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import tiny
 from chat_server import Answer, chat_server
-from suite_world import asked, lay_out, run
+from suite_world import asked, finish, lay_out, run
 
 from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.runner.suite.results import read_rows
@@ -22,6 +22,14 @@ def test_tasks_times_variants_times_trials(tmp_path: Path) -> None:
     }  # fmt: skip
     trials = {f"{task}/{k}/{seed}" for task in ("one", "two") for k in (3, 5) for seed in (0, 1)}
     assert asked(server) == {(trial, n): 1 for trial in trials for n in range(3)}
+
+
+def test_a_password_in_the_base_url_is_kept_nowhere(tmp_path: Path) -> None:
+    file = lay_out(tmp_path, ("one",))
+    with chat_server(lambda request: "7") as server:
+        done = finish(file, server.base_url.replace("//", "//me:pa55word@"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and b"pa55word" in path.read_bytes()]
 
 
 def test_the_same_command_runs_only_what_is_not_finished(tmp_path: Path) -> None:

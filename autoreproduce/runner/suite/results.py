@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.journal import write_whole
+from autoreproduce.model_errors import shown
 from autoreproduce.runner.suite.kept import ENDED, finished, read_json, spent_so_far
 from autoreproduce.runner.suite.plan import MARK
 from autoreproduce.trial import now
@@ -50,7 +51,7 @@ def write_plan(folder: Path, plan: Plan, command: str) -> None:
     told = read_json(folder / SUITE) or {}
     trials: list[list[Any]] = [[trial.task, trial.variant, trial.number] for trial in plan.trials]
     trials += [each for each in told.get("trials", []) if each not in trials]
-    runs = [*told.get("runs", []), {"at": now(), "command": command}][-20:]
+    runs = [*told.get("runs", []), {"at": now(), "command": shown(command)}][-20:]
     suite = {"name": plan.suite.name, "benchmark": plan.suite.benchmark, "description": plan.suite.description,
              "variants": sorted({each[1] for each in trials}), "runs": runs, "trials": sorted(trials)}  # fmt: skip
     write_whole(folder / SUITE, json.dumps(suite, indent=1))
