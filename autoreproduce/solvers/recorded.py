@@ -6,6 +6,7 @@ not hold is made. A tool call that ended changed the workspace, which lies on di
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from autoreproduce import models, prices
@@ -24,6 +25,7 @@ def recorded(trial: Trial, model_name: str, budget: Budget, settings: Settings, 
     """The middleware. `last` is said before the last step; after it, or once submitted, the agent ends."""
     from langchain.agents.middleware import AgentMiddleware, hook_config
     from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+    from langchain_core.utils.function_calling import convert_to_openai_tool
 
     class Recorded(AgentMiddleware):
         """One instance an attempt: it counts the calls."""
@@ -73,10 +75,17 @@ def recorded(trial: Trial, model_name: str, budget: Budget, settings: Settings, 
                 bench.submitted, bench.answer = True, str(call["args"].get("answer", ""))
             return ToolMessage(step.result["stdout"], tool_call_id=call["id"], name=call["name"])
 
+    described: dict[int, int] = {}  # tokens of the tools' descriptions, which each call sends, too
+
+    def _described(tools: Any) -> int:
+        if len(tools) not in described:
+            described[len(tools)] = count_tokens(json.dumps([convert_to_openai_tool(each) for each in tools]))
+        return described[len(tools)]
+
     def _live(request: Any, handler: Any, asked: Any) -> dict[str, Any]:
         text = "\n\n".join(f"# {kind}\n\n{content}" for kind, content in asked)
         trial.keep_prompt("act", text)
-        tokens = count_tokens(text)
+        tokens = count_tokens(text) + _described(request.tools)
         with budget.reserve(prices.most_it_costs(tokens, model_name, settings)) as held:
             texts = [said for _, said in asked]
             message = models.explained(lambda: handler(request).result[-1], request.model, lambda: texts)

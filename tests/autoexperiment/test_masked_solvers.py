@@ -9,6 +9,7 @@ from chat_server import Answer, chat_server
 from autoreproduce.autoexperiment.retrieval import nearest, paper_for, split
 from autoreproduce.benchmarks.autoexperiment import task_names
 from autoreproduce.errors import UsageError
+from autoreproduce.tokens import count_tokens
 from autoreproduce.trial import Trial
 
 RIGHT = "Here it is.\n\n~~~python\ndef mean(values):\n    return total(values) / len(values)\n\ndef total(values):\n    return sum(values)\n~~~\n"
@@ -216,6 +217,15 @@ def test_a_limit_in_dollars_needs_a_price(run):
     with chat_server(lambda _: TRUE) as server:
         done = run(server, solver="agentic", attempt_budget="$0.0003", price="1,1,1", out="priced")
     assert len(server.requests) == 4 and "$0.0003" in done.outcome.details["limit"], done.outcome.reason
+
+
+def test_a_budget_reserves_the_tools_descriptions_too(run):
+    with chat_server([TRUE]) as server:
+        run(server, solver="agentic")
+        text = count_tokens(server.requests[0].prompt)
+    with chat_server([TRUE]) as server:
+        done = run(server, solver="agentic", max_output_tokens=100, budget=f"{text + 300} tokens", out="small")
+    assert not server.requests and "would pass the budget" in done.outcome.reason
 
 
 def test_one_generation_a_function_stops_at_the_limit_too(run):
