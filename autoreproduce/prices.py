@@ -98,8 +98,9 @@ def cost_of(usage: Usage, model_name: str, settings: Settings) -> Cost:
 
 
 def most_it_costs(prompt_tokens: int, model_name: str, settings: Settings) -> Cost:
-    """The most a call may cost: a prompt of which nothing is cached, an answer as long as is allowed."""
-    return cost_of(Usage(input=prompt_tokens, output=settings.max_output_tokens), model_name, settings)
+    """The most a call may cost: a prompt all of which a cache takes in anew, an answer as long as is allowed."""
+    usage = Usage(input=prompt_tokens, cache_write=prompt_tokens, output=settings.max_output_tokens)
+    return cost_of(usage, model_name, settings)
 
 
 def endpoint(settings: Settings) -> str | None:

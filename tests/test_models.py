@@ -289,6 +289,12 @@ def test_unknown_is_none_and_never_nothing(name, base_url):
     assert price_of(Usage(input=1000, output=1000), name, Settings(base_url=base_url)) is None
 
 
+def test_what_a_cache_takes_in_is_reserved_at_its_price():
+    name, settings = "anthropic:claude-sonnet-4-5", Settings(max_output_tokens=100)
+    written = price_of(Usage(input=10_000, cache_write=10_000, output=100), name, settings)
+    assert most_it_costs(10_000, name, settings).dollars == written > price_of(Usage(10_000, 0, 100), name, settings)
+
+
 def test_a_price_of_ones_own():
     settings = Settings(price="1, 0.1, 4", base_url="http://localhost:8000/v1", max_output_tokens=1_000_000)
     assert price_of(Usage(input=2_000_000, cached=1_000_000, output=500_000), "mine", settings) == pytest.approx(3.1)
