@@ -105,7 +105,7 @@ def most_it_costs(prompt_tokens: int, model_name: str, settings: Settings) -> Co
 
 def endpoint(settings: Settings) -> str | None:
     """The address that stands in for OpenAI's own, by the settings or by the client's own variables."""
-    return settings.base_url or os.environ.get("OPENAI_BASE_URL") or os.environ.get("OPENAI_API_BASE")
+    return settings.base_url or os.environ.get("OPENAI_API_BASE") or os.environ.get("OPENAI_BASE_URL")
 
 
 def _listed(usage: Usage, model: str, provider: str, url: str | None) -> float | None:

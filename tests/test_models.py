@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from autoreproduce.config import Settings
 from autoreproduce.errors import AutoReproduceError, ModelError, UsageError
 from autoreproduce.models import ContextError, Usage, call, open_model, price_of, reply_of, sees_pictures
-from autoreproduce.prices import Rates, cost_of, most_it_costs
+from autoreproduce.prices import Rates, cost_of, endpoint, most_it_costs
 from autoreproduce.tape import Place
 from autoreproduce.tokens import count_tokens, rough_tokens
 
@@ -247,6 +247,14 @@ def test_names_behind_a_base_url(monkeypatch):
         assert getattr(open_model(settings, name), "model_name") == served  # noqa: B009
     monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
     assert type(open_model(settings, "anthropic:claude-any")).__name__ == "ChatAnthropic"
+
+
+def test_the_price_is_that_of_the_address_which_is_called(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://one.example/v1")
+    monkeypatch.setenv("OPENAI_API_BASE", "http://two.example/v1")
+    model = open_model(Settings(), "openai:gpt-5")
+    assert str(getattr(model, "root_client").base_url) == f"{endpoint(Settings())}/"  # noqa: B009
 
 
 def test_pictures():
