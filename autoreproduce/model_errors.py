@@ -153,8 +153,10 @@ def _said(error: Exception, model: Any) -> str:
 
 
 def _where(model: Any) -> str:
+    """The address that was called; OpenAI's client knows it where a variable or nothing names it."""
     url = getattr(model, "openai_api_base", None) or getattr(model, "anthropic_api_url", None)
-    return shown(str(url or type(model).__name__))
+    url = url or getattr(getattr(model, "root_client", None), "base_url", None)
+    return shown(str(url or type(model).__name__).rstrip("/"))
 
 
 def shown(text: str) -> str:

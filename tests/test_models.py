@@ -138,6 +138,13 @@ def test_no_server_at_all():
         ask(server, max_retries=0)
 
 
+def test_an_address_of_the_clients_own_variable_is_named(monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    model = open_model(Settings(api_key="k", max_retries=0), "openai:gpt-5-mini")
+    with pytest.raises(ModelError, match=r"^http://127\.0\.0\.1:9/v1 cannot be reached"):
+        call(model, [], PLACE)
+
+
 def test_the_key_is_sent_and_never_shown():
     key = "sk-very-secret-123"
     refuse = Answer(status=401, error={"message": f"Incorrect API key provided: {key}"})
