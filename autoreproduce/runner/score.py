@@ -27,6 +27,7 @@ from autoreproduce.eval.structure.keep import measure_both
 from autoreproduce.eval.submission import lay_out, run_submission, submission_folder
 from autoreproduce.models import open_model
 from autoreproduce.runner.accounts import close_accounts
+from autoreproduce.runner.suite.results import SUITE, write_results
 from autoreproduce.task import Task
 from autoreproduce.trial import Trial
 
@@ -70,9 +71,16 @@ class Scored:
 
 
 def score_all(request: ScoreRequest) -> list[Scored]:
-    """Score a program, a trial, or every trial below a folder. Raises UsageError where there is nothing to score."""
+    """Score a program, a trial, or every trial below a folder. Raises UsageError where there is nothing to score.
+
+    The rows of a suite's folder are written again, since they tell of scores and judges.
+    """
     judges = open_judges(request.judges, request.settings)
-    return [_score(request, folder, task, judges) for folder, task in _trials(request)]
+    try:
+        return [_score(request, folder, task, judges) for folder, task in _trials(request)]
+    finally:
+        if (Path(request.path) / SUITE).is_file():
+            write_results(Path(request.path))
 
 
 def open_judges(names: Sequence[str], settings: Settings) -> list[Judge]:

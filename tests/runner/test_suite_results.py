@@ -9,8 +9,12 @@ import duckdb
 import pytest
 from chat_server import Answer, chat_server
 from suite_world import lay_out, run
+from typer.testing import CliRunner
 
+from autoreproduce import Score
+from autoreproduce.cli import app
 from autoreproduce.errors import UsageError
+from autoreproduce.eval.scoring import keep
 from autoreproduce.runner.suite.results import COLUMNS, read_rows, write_results
 
 
@@ -84,12 +88,13 @@ def test_a_row_holds_what_one_needs_to_audit(out: Path) -> None:
 
 def test_scores_name_their_judge(out: Path) -> None:
     place = out / next(row for row in read_rows(out) if row["task"] == "one")["folder"]
-    scores = {"align": {"scorer": "align", "value": 70, "reason": "", "details": {"judge": "openai:o3"}}}
-    (place / "scores.json").write_text(json.dumps(scores))
-    row = next(row for row in write_results(out) if row["task"] == "one")
+    keep(place, Score("mixed", 70.0, "", {"readings": [{"judge": "openai:o3"}, {"judge": "a"}]}))
+    done = CliRunner().invoke(app, ["score", str(out), "--levels", "execution"])  # and the rows are written again
+    row = next(row for row in parquet(out) if row["task"] == "one")
     (place / "scores.json").unlink()
-    assert row["judge"] == "openai:o3"
-    assert json.loads(row["scores"]) == scores
+    assert done.exit_code in (0, 3), done.output
+    assert row["judge"] == "a; openai:o3"
+    assert [entry["scorer"] for entry in json.loads(row["scores"])] == ["mixed", "execution"]
 
 
 def test_trials_of_other_settings_have_other_digests_and_those_of_other_seeds_the_same(tmp_path: Path) -> None:

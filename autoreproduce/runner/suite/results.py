@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autoreproduce.errors import TrialError, UsageError
+from autoreproduce.eval.scoring import kept_scores
 from autoreproduce.journal import write_whole
 from autoreproduce.model_errors import shown
 from autoreproduce.runner.suite.kept import ENDED, finished, read_json, spent_so_far
@@ -169,15 +170,13 @@ def _what_came(outcome: dict[str, Any], task: dict[str, Any]) -> Row:
 
 
 def _scores(place: Path) -> Row:
-    """What scorers left: their entries, and which judge answered."""
+    """What scorers left: their entries, and which judges answered."""
     try:
-        scores = json.loads((place / "scores.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        scores = kept_scores(place)
+    except (OSError, TrialError):
         return {}
-    entries = scores if isinstance(scores, list) else list(scores.values()) if isinstance(scores, dict) else []
-    details = [each.get("details") for each in entries if isinstance(each, dict)]
-    judges = {str(each["judge"]) for each in details if isinstance(each, dict) and each.get("judge")}
-    return {"scores": _json(scores), "judge": "; ".join(sorted(judges)) or None}
+    judges = {str(judge) for each in scores for judge in each.get("judges") or ()}
+    return {"scores": _json(scores), "judge": "; ".join(sorted(judges)) or None} if scores else {}
 
 
 def _json(value: object) -> str:
