@@ -9,6 +9,7 @@ from chat_server import Answer, chat_server
 from suite_world import asked, finish, lay_out, run
 
 from autoreproduce.errors import TrialError, UsageError
+from autoreproduce.eval.tables.rows import read_rows as finished_rows
 from autoreproduce.runner.suite.results import read_rows
 
 
@@ -157,6 +158,8 @@ def test_a_trials_own_budget_is_its_solvers_matter(tmp_path: Path) -> None:
     statuses = {planned.variant: ended.status for planned, ended in summary.ended.items()}
     assert statuses == {"poor": "failed", "rich": "succeeded"}
     assert summary.exit_code == 0
+    told = {row.variant: (row.executed, row.metric) for row in finished_rows(tmp_path / "out")}
+    assert told == {"poor": (0, None), "rich": (0, 7)}  # tables count it as the suite does; nothing is executed here
 
 
 def test_dollars_need_a_price_before_anything_begins(tmp_path: Path) -> None:

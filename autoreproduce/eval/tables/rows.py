@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,7 +46,9 @@ class Row:
 def read_rows(folder: Path) -> list[Row]:
     """Every finished trial below `folder`, by path. Raises UsageError where there is none.
 
-    A trial that was stopped, or has not ended, is none; a damaged one is left out by its own error.
+    A trial that was stopped, or has not ended, is none; a damaged one is left out by its own error. One that its own
+    budget or the model's context ended is a failure of its solver, as its suite says: without it a table would be of
+    those that got through.
     """
     rows = list(_rows(folder))
     if not rows:
@@ -71,23 +74,38 @@ def _rows(folder: Path) -> Iterator[Row]:
             outcome = trial.outcome
         except (TrialError, ValueError):
             continue
-        if outcome is not None and outcome.status != "stopped":
+        if outcome is not None and (outcome.status != "stopped" or _failed_in_its_suite(path.parent)):
             yield _row(folder, trial, outcome)
+
+
+def _failed_in_its_suite(folder: Path) -> bool:
+    """What the runner of a suite wrote down of a trial that was stopped."""
+    try:
+        return bool(json.loads((folder / "ended.json").read_text(encoding="utf-8"))["status"] == "failed")
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 def _row(folder: Path, trial: Trial, outcome: Outcome) -> Row:
     task = Task.model_validate(trial.record.task_json)
-    executed = ExecutionScorer(Setup()).score(trial, task)
-    gap = GapScorer(Setup()).score(trial, task)
+    executed, gap, signed = _how_it_ran(trial, task, outcome)
     scores, judges, lineage = _scores(trial.folder)
     return Row(
         trial=trial.folder.relative_to(folder).as_posix(), task=trial.record.task, profile=trial.record.profile,
-        variant=_variant(trial), solver=trial.record.solver, model=trial.record.model, executed=executed.value,
-        gap=gap.value, signed_gap=gap.details.get("signed"), metric=outcome.metric,
+        variant=_variant(trial), solver=trial.record.solver, model=trial.record.model, executed=executed, gap=gap,
+        signed_gap=signed, metric=outcome.metric,
         reference=task.reference.value if task.reference else None, dollars=outcome.cost,
         tokens=outcome.usage.get("input", 0) + outcome.usage.get("output", 0), seconds=outcome.seconds,
         scores=scores, judges=judges, edits=outcome.edits, lineage=lineage,
     )  # fmt: skip
+
+
+def _how_it_ran(trial: Trial, task: Task, outcome: Outcome) -> tuple[float | None, float | None, float | None]:
+    """Executed, gap and signed gap."""
+    if outcome.status == "stopped":  # as for any that left no number
+        return 0.0, 1.0 if task.reference and task.reference.value > 0 else None, None
+    gap = GapScorer(Setup()).score(trial, task)
+    return ExecutionScorer(Setup()).score(trial, task).value, gap.value, gap.details.get("signed")
 
 
 def _variant(trial: Trial) -> str:
