@@ -119,8 +119,11 @@ def compare(
     from autoreproduce.eval.tables.rows import machine_of, read_rows
     from autoreproduce.eval.tables.write import markdown
 
-    found = compare_rows(read_rows(first), read_rows(second), (machine_of(first), machine_of(second)))
+    machines = machine_of(first), machine_of(second)
+    found = compare_rows(read_rows(first), read_rows(second), machines)
+    notes = [] if machines[0] == machines[1] else ["Seconds are not compared: the trials ran on other machines."]
     if json:
+        print(*notes, sep="\n", end="\n" if notes else "", file=sys.stderr)
         for one in found:
             print(json_module.dumps(asdict(one)))
         return
@@ -128,7 +131,7 @@ def compare(
     rows: list[list[Any]] = [
         [o.measure, o.tasks, o.first, o.second, o.difference, o.wins, o.ties, o.losses, o.ratio] for o in found
     ]
-    print(markdown(Table("compare", f"A: {first}, B: {second}", columns, rows)))
+    print(markdown(Table("compare", f"A: {first}, B: {second}", columns, rows, notes)))
 
 
 def _floors(given: list[str]) -> dict[str, float]:

@@ -4,6 +4,7 @@ import csv
 import json
 import math
 from dataclasses import asdict
+from shutil import copytree
 
 import numpy as np
 import pytest
@@ -146,3 +147,18 @@ def test_the_command_writes_tables_and_plots(suite):
     assert done.exit_code == 0, done.output
     names = {path.name for path in (suite / "tables").iterdir()}
     assert {"systems.md", "systems.tex", "tasks.csv", "variants.json", "gap.svg", "human.svg", "human.md"} <= names
+
+
+def test_a_comparison_says_why_seconds_are_missing_and_leaves_a_damaged_trial_out(suite, tmp_path_factory):
+    other = tmp_path_factory.mktemp("other")
+    copytree(suite, other, dirs_exist_ok=True)
+    (suite / "trials/lsm/full/2/steps.jsonl").write_text("{no step}\n")
+    said = CliRunner().invoke(app, ["compare", str(suite), str(other)])
+    assert "| seconds" in said.output and "not compared" not in said.output
+    for path in other.glob("trials/*/*/*/trial.json"):
+        record = json.loads(path.read_text())
+        path.write_text(json.dumps({**record, "hardware": {"processor": "another"}}))
+    for flags in ([], ["--json"]):
+        said = CliRunner().invoke(app, ["compare", *flags, str(suite), str(other)])
+        assert said.exit_code == 0 and "Seconds are not compared: the trials ran on other machines." in said.output
+        assert "| seconds" not in said.output and '"seconds"' not in said.output

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -61,7 +62,8 @@ def machine_of(folder: Path) -> str:
     found = set()
     for path in folder.glob("**/trial.json"):
         if "judge" not in path.relative_to(folder).parts:
-            found.add(str(sorted(Trial.read(path.parent).record.hardware.items())))
+            with suppress(TrialError, ValueError):  # a damaged trial is none of the rows either
+                found.add(str(sorted(Trial.read(path.parent).record.hardware.items())))
     return "; ".join(sorted(found))
 
 
