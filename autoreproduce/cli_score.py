@@ -123,7 +123,8 @@ def compare(
     found = compare_rows(read_rows(first), read_rows(second), machines)
     notes = [] if machines[0] == machines[1] else ["Seconds are not compared: the trials ran on other machines."]
     if json:
-        print(*notes, sep="\n", end="\n" if notes else "", file=sys.stderr)
+        for note in notes:
+            print(note, file=sys.stderr)
         for one in found:
             print(json_module.dumps(asdict(one)))
         return

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from autoreproduce import Execution, Score
 from autoreproduce.benchmarks.reproducebench import load_task
 from autoreproduce.cli import app
-from autoreproduce.errors import UsageError
+from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.eval.human import correlations, matched, read_human
 from autoreproduce.eval.judging.program import Program
 from autoreproduce.eval.scoring import keep
@@ -162,3 +162,10 @@ def test_a_comparison_says_why_seconds_are_missing_and_leaves_a_damaged_trial_ou
         said = CliRunner().invoke(app, ["compare", *flags, str(suite), str(other)])
         assert said.exit_code == 0 and "Seconds are not compared: the trials ran on other machines." in said.output
         assert "| seconds" not in said.output and '"seconds"' not in said.output
+
+
+@pytest.mark.parametrize("command", ["table", "report"])
+def test_a_folder_that_takes_no_tables_is_one_clear_error(suite, command):
+    (suite / "tables").write_text("in the way")
+    done = CliRunner().invoke(app, [command, str(suite)])
+    assert isinstance(done.exception, TrialError) and "tables (File exists): make it writable" in str(done.exception)

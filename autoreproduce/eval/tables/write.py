@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
 
+from autoreproduce.errors import TrialError
 from autoreproduce.eval.statistics import Estimate
 from autoreproduce.eval.tables.build import Cell, Table
 from autoreproduce.eval.tables.rows import Row
@@ -18,7 +20,7 @@ from autoreproduce.journal import write_whole
 
 def write_tables(made: Sequence[Table], home: Path) -> list[Path]:
     """`NAME.md`, `.tex`, `.csv` and `.json` of each table in `home`; the paths."""
-    home.mkdir(parents=True, exist_ok=True)
+    _make(home)
     paths = []
     for table in made:
         for suffix, text in (
@@ -73,7 +75,7 @@ def draw(rows: Sequence[Row], home: Path, human: Mapping[str, float] | None = No
     """`gap.svg` (gap by task) and, with people's scores, `human.svg` (level against them); the paths."""
     from matplotlib.figure import Figure
 
-    home.mkdir(parents=True, exist_ok=True)
+    _make(home)
     paths = []
     if any(row.gap is not None for row in rows):
         figure = Figure(figsize=(7, 3.2), layout="constrained")
@@ -127,8 +129,22 @@ def _against_people(axes: Any, judged: Sequence[tuple[Row, float]]) -> None:
 
 
 def _save(figure: Any, path: Path) -> Path:
-    figure.savefig(path, metadata={"Date": None})
+    with _writing(path):
+        figure.savefig(path, metadata={"Date": None})
     return path
+
+
+def _make(home: Path) -> None:
+    with _writing(home):
+        home.mkdir(parents=True, exist_ok=True)
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise TrialError(f"cannot write {path} ({error.strerror}): make it writable, or copy the trials") from error
 
 
 def cell_text(cell: Cell) -> str:
