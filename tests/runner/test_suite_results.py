@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from autoreproduce import Score
 from autoreproduce.cli import app
+from autoreproduce.content import folder
 from autoreproduce.errors import UsageError
 from autoreproduce.eval.scoring import keep
 from autoreproduce.runner.suite.results import COLUMNS, read_rows, write_results
@@ -104,6 +105,20 @@ def test_trials_of_other_settings_have_other_digests_and_those_of_other_seeds_th
     assert len({row["settings_digest"] for row in rows}) == 2
     assert len({row["digest"] for row in rows}) == 4
     assert {(row["variant"], row["seed"]) for row in rows} == {(v, s) for v in "ab" for s in (0, 1)}
+
+
+def test_a_masked_task_is_of_its_benchmark_and_none_of_the_users_own(tmp_path: Path) -> None:
+    tape = folder("autoexperiment") / "tapes/adaptive-rate.jsonl"
+    file = lay_out(tmp_path, tasks_=["adaptive-rate_0,1"], benchmark="autoexperiment", solver="agentless",
+                   settings={"model": f"tape:{tape}"})  # fmt: skip
+    assert run(file, "http://127.0.0.1:1").exit_code == 0
+    assert [row["benchmark"] for row in read_rows(tmp_path / "out")] == ["autoexperiment"]
+
+
+def test_a_seed_of_more_than_31_bits_has_its_row_in_parquet_too(tmp_path: Path) -> None:
+    with chat_server(lambda request: "7") as server:
+        run(lay_out(tmp_path, first_seed=2**32 - 1), server.base_url)
+    assert [row["seed"] for row in parquet(tmp_path / "out")] == [2**32 - 1]
 
 
 def test_a_folder_that_is_none_is_refused(tmp_path: Path) -> None:

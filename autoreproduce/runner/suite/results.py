@@ -38,7 +38,7 @@ COLUMNS = {
     "tokens_out": "BIGINT", "tokens_reasoning": "BIGINT", "seconds": "DOUBLE",
     **{f"seconds_{phase}": "DOUBLE" for phase in PHASES}, "phases": "VARCHAR",
     "model": "VARCHAR", "models_answered": "VARCHAR", "replayed": "BOOLEAN", "judge": "VARCHAR", "scores": "VARCHAR",
-    "seed": "INTEGER", "settings": "VARCHAR", "settings_digest": "VARCHAR", "task_digest": "VARCHAR",
+    "seed": "BIGINT", "settings": "VARCHAR", "settings_digest": "VARCHAR", "task_digest": "VARCHAR",
     "prompts": "VARCHAR", "digest": "VARCHAR", "sandbox": "VARCHAR",
     "version": "VARCHAR", "python": "VARCHAR", "versions": "VARCHAR", "processor": "VARCHAR", "cpus": "INTEGER",
     "memory_gb": "DOUBLE", "gpus": "VARCHAR", "hardware": "VARCHAR", "created": "VARCHAR", "warnings": "INTEGER",
@@ -134,7 +134,7 @@ def _what_it_was(trial: dict[str, Any]) -> Row:
     metric, settings = task.get("metric") or {}, dict(trial["settings"])
     settings.pop("seed", None)
     reference = task.get("measured") or task.get("published") or {}
-    own = {} if task.get("folder") else {"benchmark": "own"}
+    own = {} if task.get("folder") or task.get("masked_set") else {"benchmark": "own"}
     return own | {
         "profile": trial["profile"], "solver": trial["solver"], "model": trial["model"], "seed": trial.get("seed"),
         "settings": _json(settings), "settings_digest": digest(settings), "task_digest": trial["task_digest"],
