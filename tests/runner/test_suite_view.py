@@ -55,6 +55,14 @@ def test_the_table_counts_what_is_done_running_failed_and_left() -> None:
     assert re.search(r"about 0\.[0-9] s left", shown)
 
 
+def test_the_last_trial_takes_its_own_time_however_many_may_run() -> None:
+    progress = Progress("ablations", TRIALS[:2], {}, 8)
+    progress.begin(TRIALS[0])
+    time.sleep(0.4)
+    progress.end(TRIALS[0], Ended(status="succeeded"))
+    assert progress.snapshot(Budget())["seconds_left"] == pytest.approx(0.4, abs=0.11)
+
+
 def test_what_is_not_known_is_called_unknown() -> None:
     budget = Budget()
     state = some().snapshot(budget)

@@ -158,7 +158,8 @@ def _print(head: dict[str, Any], rows: list[Line], whole: Estimate, workers: int
         table.add_row(task, variant, str(count), str(part.trials), *_cells(part))
     table.add_row("all", "", str(head["trials"]), str(whole.trials), *_cells(whole)[:-1], style="bold")
     Console(file=sys.stdout, width=None if sys.stdout.isatty() else 120).print(table)
-    hours = f"about {whole.seconds / 3600 / workers:.2g}" if whole.seconds is not None else "an unknown number of"
+    at_once = max(min(workers, whole.trials), 1)
+    hours = f"about {whole.seconds / 3600 / at_once:.2g}" if whole.seconds is not None else "an unknown number of"
     print(f"{workers} at once: {hours} hours. Budget: {head['budget'] or 'none'}. Folder: {head['folder']}")
     if whole.trials and whole.calls is None:
         print("unknown: no earlier trial of that task, profile and solver lies in the runs folder")

@@ -108,7 +108,8 @@ class Progress:
             return None
         mean, clock = sum(self._seconds) / len(self._seconds), time.monotonic()
         rest = sum(max(mean - (clock - running.began), 0.0) for running in self.running.values())
-        return round((waiting * mean + rest) / self.workers, 1)
+        at_once = min(self.workers, waiting + len(self.running))  # the last ones leave places empty
+        return round((waiting * mean + rest) / max(at_once, 1), 1)
 
 
 _CELLS = ("succeeded", "failed", "not scored", "stopped")
