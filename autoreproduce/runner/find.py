@@ -48,8 +48,8 @@ def _of_benchmark(name: str | None, arxiv: str | None, paper: Path | None, instr
 def _own(name: str, arxiv: str | None, paper: Path | None, metric: str, instruction: str) -> Task:
     from autoreproduce.papers.arxiv_client import normal_id
 
-    if paper is not None and not paper.exists():
-        raise UsageError(f"--paper {paper} does not exist: name a .pdf, .md, .tex or .txt file")
+    if paper is not None and not paper.is_file():
+        raise UsageError(f"--paper {paper} does not exist, or is no file: name a .pdf, .md, .tex or .txt file")
     metric_name, _, direction = metric.partition(":")
     if direction not in ("", "lower", "higher"):
         raise UsageError(f"--metric {metric}: after the colon stands lower or higher (which is better)")

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 from suite_world import lay_out
+from typer.testing import CliRunner
 
+from autoreproduce.cli import app
 from autoreproduce.content import folder
 from autoreproduce.errors import UsageError
 from autoreproduce.runner.suite.estimate import print_estimate
@@ -64,6 +66,9 @@ def test_the_papers_ablations_are_there() -> None:
         ("name: a\ntasks: all\nbenchmark: x\n", "line 3: benchmark: there is reproducebench"),
         ("name: a\ntasks: [", "line 2 is not YAML"),
         ("", "line 1: the whole file"),
+        ("name: a\ntasks:\n - {name: x, metric: m, paper: .}\n", "line 3: tasks.0: --paper"),
+        ("name: a\ntasks: all\ngpus_per_trial: .inf\n", "line 3: gpus_per_trial: Input should be a finite"),
+        ("name: a\ntasks: all\nretry_after: [.inf]\n", "line 3: retry_after.0: Input should be less"),
         ("name: a\ntasks: [lsm]\nsettings: {profile: huge}\n", "line 2: tasks.0: lsm has no profile huge"),
     ],
 )
@@ -88,6 +93,17 @@ def test_bad_flags_are_named(tmp_path: Path, changes: list[str], some: dict[str,
     text = "name: a\ntasks: [lsm, bspm]\nvariants: {a: {}, b: {settings: {k: 5}}}\n"
     with pytest.raises(UsageError, match=said):
         plan_of(text, tmp_path, *changes, **some)
+
+
+def test_a_file_that_holds_itself_is_no_suite(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="holds itself"):
+        plan_of("name: a\ntasks: &it [*it]\n", tmp_path)
+
+
+@pytest.mark.parametrize("flags", [["--n", "²"], ["--budget", "much", "--dry-run"]])
+def test_a_flag_that_is_no_number_is_refused_before_anything_begins(flags: list[str]) -> None:
+    done = CliRunner().invoke(app, ["suite", "autoexperiment", *flags])
+    assert isinstance(done.exception, UsageError) and flags[1] in str(done.exception)
 
 
 def test_flags_choose_and_change(tmp_path: Path) -> None:

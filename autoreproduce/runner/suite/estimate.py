@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from autoreproduce.budget import Budget
 from autoreproduce.config import Settings
 from autoreproduce.prices import Usage, price_of
 from autoreproduce.runner.suite.kept import check, read_json
@@ -119,6 +120,7 @@ def _price(usage: Usage, settings: Settings) -> float | None:
 
 def print_estimate(plan: Plan, folder: Path, workers: int, budget: str | None, as_json: bool) -> None:
     """The plan as a table by task and variant: trials, those finished, and what the rest may take."""
+    Budget.parse(budget)  # refused now, and not by the command that is to run it
     kept = check(plan, folder) if folder.exists() else {}
     runs = {plan.settings(trial.variant).runs_dir for trial in plan.trials}
     earlier = [each for path in sorted(runs) if path.is_dir() for each in earlier_trials(path)]

@@ -27,6 +27,7 @@ class Source:
             text = path.read_text(encoding="utf-8")
             self._node = yaml.compose(text, yaml.SafeLoader)
             self.content: Any = yaml.safe_load(text)
+            self._refuse_twice(self._node, ())
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"{path} cannot be read ({error}): name a suite's YAML file") from None
         except yaml.YAMLError as error:
@@ -34,7 +35,8 @@ class Source:
             where = f", line {mark.line + 1}" if mark else ""
             what = getattr(error, "problem", None) or str(error)
             raise UsageError(f"{path}{where} is not YAML ({what}): mend the file") from None
-        self._refuse_twice(self._node, ())
+        except RecursionError:
+            raise UsageError(f"{path} nests too deep, or a part of it holds itself: mend the file") from None
 
     def read(self, schema: type[Content]) -> Content:
         """The content under a schema. Raises UsageError that names line and field of all that does not fit."""

@@ -61,8 +61,8 @@ def write_plan(folder: Path, plan: Plan, command: str) -> None:
 def read_rows(folder: Path) -> list[Row]:
     """The rows of a suite's folder, read from its trials. Raises UsageError where it is none."""
     suite = read_json(folder / SUITE)
-    if suite is None:
-        raise UsageError(f"{folder} is no suite's folder (it has no {SUITE}): name one that `suite` made")
+    if suite is None or "trials" not in suite:
+        raise UsageError(f"{folder} is no suite's folder (it has no {SUITE}, or another): name one that `suite` made")
     return [_row(folder, suite, *trial) for trial in suite["trials"]]
 
 

@@ -15,6 +15,7 @@ from autoreproduce.errors import UsageError
 from autoreproduce.runner.suite.lines import Place, Source
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._,+-]*$", max_length=80)]
+Seconds = Annotated[float, Field(ge=0, le=1e6)]
 # Secrets come from the environment, and what follows is the runner's own to say.
 NOT_SET = {"api_key", "github_token", "runs_dir", "record", "seed"}
 
@@ -75,9 +76,11 @@ class SuiteFile(Strict):
     settings: dict[str, Any] = Field({}, description="of all variants")
     workers: int = Field(4, ge=1, description="trials at once")
     budget: str | None = Field(None, description="over the whole suite: dollars or tokens")
-    gpus_per_trial: float = Field(1.0, gt=0, description="of those in settings.gpus; 0.5 lets two trials share one")
+    gpus_per_trial: float = Field(
+        1.0, gt=0, allow_inf_nan=False, description="of those in settings.gpus; 0.5 lets two trials share one"
+    )
     starts: int = Field(4, ge=1, description="containers that may be starting at once")
-    retry_after: list[float] = Field([5.0, 30.0, 120.0], description="seconds to wait before each further attempt of "
+    retry_after: list[Seconds] = Field([5.0, 30.0, 120.0], description="seconds to wait before each further attempt of "
                                      "a trial that the model's endpoint, the sandbox or the disk ended")  # fmt: skip
     _source: Source | None = PrivateAttr(None)
 
@@ -108,7 +111,7 @@ class SuiteFile(Strict):
         """What the command line says of masked tasks. Raises UsageError where the suite has none, or n is no number."""
         if (dataset or n) and self.benchmark != "autoexperiment":
             raise UsageError("--dataset and --n are for suites of autoexperiment: leave them out")
-        if wrong := [each for each in n if not each.isdigit()]:
+        if wrong := [each for each in n if not each.isdecimal()]:
             raise UsageError(f"--n {wrong[0]} is no number: write e.g. --n 1,2")
         self.dataset = dataset.resolve() if dataset else self.dataset
         self.n = [int(each) for each in n] or self.n

@@ -38,8 +38,8 @@ def watch(folder: Path, stream: TextIO, once: bool = False, pause: float = 1.0) 
 
 def _read(folder: Path) -> Snapshot:
     state = read_json(folder / STATE)
-    if state is None:
-        raise UsageError(f"{folder} has no {STATE}: name the folder of a suite that was begun")
+    if state is None or "counts" not in state:
+        raise UsageError(f"{folder} has no {STATE} of a suite: name the folder of a suite that was begun")
     return state
 
 
