@@ -37,7 +37,10 @@ class Limits(BaseModel):
 class Settings(BaseSettings):
     """Everything a trial can be told. Field names are the flags' names."""
 
-    model_config = SettingsConfigDict(env_prefix="AUTOREPRODUCE_", toml_file=CONFIG_FILE, extra="forbid")
+    model_config = SettingsConfigDict(
+        env_prefix="AUTOREPRODUCE_", toml_file=CONFIG_FILE, extra="forbid",
+        coerce_numbers_to_str=True,  # in YAML and TOML a budget of 5 and the GPU 0 are numbers
+    )  # fmt: skip
 
     # models
     model: str | None = Field(None, description="provider:name, tape, or tape:FILE")

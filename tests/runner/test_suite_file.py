@@ -106,6 +106,13 @@ def test_a_flag_that_is_no_number_is_refused_before_anything_begins(flags: list[
     assert isinstance(done.exception, UsageError) and flags[1] in str(done.exception)
 
 
+def test_a_budget_of_5_and_the_gpu_0_may_be_numbers(tmp_path: Path) -> None:
+    text = "name: a\ntasks: [lsm]\nbudget: 5\nsettings: {budget: 2.5}\n"
+    plan = plan_of(text, tmp_path, "gpus=0")
+    settings = plan.settings("default")
+    assert (plan.suite.budget, settings.budget, settings.gpus) == ("5", "2.5", "0")
+
+
 def test_flags_choose_and_change(tmp_path: Path) -> None:
     text = (
         "name: a\ntasks: [lsm, bspm]\ntrials: 2\nvariants: {a: {}, b: {settings: {k: 5}}}\nsettings: {max_debug: 9}\n"

@@ -23,7 +23,7 @@ NOT_SET = {"api_key", "github_token", "runs_dir", "record", "seed"}
 class Strict(BaseModel):
     """A part of a suite: an unknown field is an error."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
 
 
 class TaskEntry(Strict):
