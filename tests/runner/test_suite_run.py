@@ -69,6 +69,16 @@ def test_changed_settings_are_refused_with_the_difference(tmp_path: Path, change
         assert len(server.requests) == 3
 
 
+def test_a_variant_is_the_same_in_all_its_tasks_whatever_a_command_leaves_out(tmp_path: Path) -> None:
+    file = lay_out(tmp_path, ("one", "two"), variants={"a": {}, "b": {"settings": {"max_debug": 1}}})
+    with chat_server(lambda request: "7") as server:
+        run(file, server.base_url, tasks=["one"], variants=["a"])
+        with pytest.raises(UsageError, match=r"one · a · 1 \(settings k: 3 → 5\)"):
+            run(file, server.base_url, "k=5", tasks=["two"], trials=2)
+        assert run(file, server.base_url, "k=5", tasks=["two"], variants=["b"]).exit_code == 0
+        assert run(file, server.base_url, tasks=["two"], variants=["a"], trials=2).exit_code == 0
+
+
 def test_a_changed_task_or_paper_is_refused_although_unfinished(tmp_path: Path) -> None:
     with chat_server([Answer("7"), Answer(status=401)]) as server:
         assert run(lay_out(tmp_path), server.base_url).exit_code == 4

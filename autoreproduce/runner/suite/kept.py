@@ -7,7 +7,7 @@ file says now is refused with the difference: rows of two experiments in one tab
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -62,7 +62,7 @@ def finished(folder: Path) -> Ended | None:
 
 def check(plan: Plan, suite: Path) -> dict[Planned, Ended]:
     """The finished trials of a plan. Raises UsageError where a folder was made with other content."""
-    done, changed = {}, {}
+    done, changed = {}, _left_out(plan, suite)
     for planned in plan.trials:
         folder = planned.folder(suite)
         mark = read_json(folder / MARK)
@@ -77,10 +77,30 @@ def check(plan: Plan, suite: Path) -> dict[Planned, Ended]:
     return done
 
 
-def _difference(old: dict[str, Any], plan: Plan, planned: Planned) -> str:
+def _left_out(plan: Plan, suite: Path) -> dict[Planned, str]:
+    """Trials of other tasks or numbers under a variant of the plan: a variant is one thing in all of its rows."""
+    ours, found = {trial.folder(suite) for trial in plan.trials}, {}
+    like = {trial.variant: trial for trial in plan.trials}
+    for folder in trial_folders(suite):
+        mark = read_json(folder / MARK) or {}
+        if folder in ours or mark.get("variant") not in like:
+            continue
+        if said := _difference(mark.get("parts") or {}, plan, like[mark["variant"]], _of_variant):
+            found[Planned(mark["task"], mark["variant"], mark["number"], mark["digest"])] = said
+    return found
+
+
+def _of_variant(part: str) -> bool:
+    """True for what must be the same in all trials of a variant."""
+    return not part.startswith("task") and part != "settings seed"
+
+
+def _difference(
+    old: dict[str, Any], plan: Plan, planned: Planned, matters: Callable[[str], bool] = lambda part: True
+) -> str:
     new = json.loads(json.dumps(plan.parts(planned.task, planned.variant, planned.number)))
-    pairs = [(key, old.get(key), new.get(key)) for key in sorted({*old, *new}) if old.get(key) != new.get(key)]
-    return ", ".join(f"{key}: {was!r} → {is_!r}" for key, was, is_ in pairs)
+    pairs = [(key, old.get(key), new.get(key)) for key in sorted({*old, *new}) if matters(key)]
+    return ", ".join(f"{key}: {was!r} → {is_!r}" for key, was, is_ in pairs if was != is_)
 
 
 def _refusal(suite: Path, changed: dict[Planned, str]) -> str:
