@@ -52,3 +52,10 @@ class Steps:
             command,
             lambda: asdict(sandbox.execute(command, 60, on_output=trial.output)),
         )
+
+
+class Quits(Steps):
+    """As a program does that was not written to be called."""
+
+    def solve(self, task: Any, model: Any, sandbox: Any, trial: Trial) -> None:
+        raise SystemExit(0)

@@ -241,6 +241,14 @@ def test_a_bug_in_a_solver_ends_its_trial_alone(tmp_path: Path) -> None:
     assert all("TypeError" in e.reason for e in summary.ended.values() if not e.scored)
 
 
+def test_a_solver_that_exits_ends_its_trial_alone(tmp_path: Path) -> None:
+    file = lay_out(tmp_path, variants={"bad": {"solver": "steps_solver:Quits"}, "good": {}})
+    with chat_server(lambda request: "7") as server:
+        summary = run(file, server.base_url, workers=1)
+    assert {p.variant: e.status for p, e in summary.ended.items()} == {"bad": "not scored", "good": "succeeded"}
+    assert summary.exit_code == 4 and "SystemExit" in summary.reason
+
+
 @pytest.mark.slow
 def test_the_projects_own_solver_in_a_suite(tmp_path: Path) -> None:
     """The whole method on the tiny experiment, twice at once, under two variants, one of them without its debugging."""

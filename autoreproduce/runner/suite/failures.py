@@ -43,7 +43,7 @@ def of_outcome(done: Finished, out_of_money: bool) -> tuple[Ended, bool]:
     return ended, ended.status == "not scored" and may_pass(kind, outcome.reason)
 
 
-def of_error(error: Exception) -> tuple[Ended, bool]:
+def of_error(error: BaseException) -> tuple[Ended, bool]:
     """The same for an error that left no outcome: before the trial began, or because its folder cannot be written."""
     kind = type(error).__name__ if isinstance(error, AutoReproduceError) else "OSError"
     if not isinstance(error, AutoReproduceError | OSError):

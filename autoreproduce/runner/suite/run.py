@@ -151,7 +151,7 @@ class SuiteRun:
                 ))  # fmt: skip
         except KeyboardInterrupt:
             return Ended(status="stopped", reason="stopped by the user: the same command goes on"), False
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a solver that exits would end its worker without a word
             return failures.of_error(error)
         return failures.of_outcome(done, purse.exhausted)
 
