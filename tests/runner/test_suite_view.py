@@ -21,7 +21,7 @@ from autoreproduce.errors import UsageError
 from autoreproduce.runner.suite.kept import Ended
 from autoreproduce.runner.suite.plan import Planned
 from autoreproduce.runner.suite.progress import Progress, write_state
-from autoreproduce.runner.suite.view import JsonSuite, PlainSuite, open_suite_view, picture, sums
+from autoreproduce.runner.suite.view import JsonSuite, PlainSuite, SuiteView, open_suite_view, picture, sums
 from autoreproduce.runner.suite.watch import watch
 
 TRIALS = [Planned(task, variant, 1, "x") for task in ("lsm", "bspm") for variant in ("whole", "no-lineage")]
@@ -149,6 +149,20 @@ def test_watch_follows_a_suite_that_runs(tmp_path: Path) -> None:
         watching.join(20)
     assert "1 running, 1 waiting" in stream.getvalue()
     assert "2 succeeded" in stream.getvalue().splitlines()[-2]
+
+
+def test_whoever_watches_from_the_first_moment_of_a_second_run_sees_that_run(tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    class Looks(SuiteView):
+        def begin(self, state: dict[str, Any]) -> None:
+            seen.append(json.loads((tmp_path / "out/state.json").read_text())["ended"])
+
+    with chat_server(lambda request: "7") as server:
+        file = lay_out(tmp_path)
+        for trials in (1, 2):
+            run(file, server.base_url, trials=trials, view=Looks(io.StringIO()))
+    assert seen == ["", ""]
 
 
 def test_auto_is_plain_where_nobody_can_redraw() -> None:

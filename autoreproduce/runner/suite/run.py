@@ -98,6 +98,7 @@ class SuiteRun:
     def _run(self, kept: dict[Planned, Ended]) -> Summary:
         self.ended = dict(kept)
         self.progress = Progress(self.suite.name, self.plan.trials, kept, self.workers)
+        write_state(self.folder, self._snapshot())  # whoever watches sees no longer how an earlier run ended
         self.view.begin(self._snapshot())
         whole = False
         try:
