@@ -106,6 +106,15 @@ def test_a_flag_that_is_no_number_is_refused_before_anything_begins(flags: list[
     assert isinstance(done.exception, UsageError) and flags[1] in str(done.exception)
 
 
+def test_an_instruction_is_added_to_a_task_of_the_benchmark(tmp_path: Path) -> None:
+    plain, told = (
+        plan_of(f"name: a\ntasks: [{{name: lsm{more}}}]\n", tmp_path) for more in ("", ", instruction: Be brief.")
+    )
+    wanted = f"{plain.tasks.find('lsm', 'small').task.instruction}\n\nBe brief."
+    assert told.tasks.find("lsm", "small").task.instruction == wanted
+    assert plain.trials[0].digest != told.trials[0].digest
+
+
 def test_a_budget_of_5_and_the_gpu_0_may_be_numbers(tmp_path: Path) -> None:
     text = "name: a\ntasks: [lsm]\nbudget: 5\nsettings: {budget: 2.5}\n"
     plan = plan_of(text, tmp_path, "gpus=0")

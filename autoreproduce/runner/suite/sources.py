@@ -64,7 +64,9 @@ class Tasks:
         try:
             if entry is not None and entry.metric is not None:
                 return self._found(entry, profile)
-            return Found(self._benchmark().load_task(name, profile, **self._set))
+            task = self._benchmark().load_task(name, profile, **self._set)
+            more = f"\n\n{entry.instruction}" if entry is not None and entry.instruction else ""
+            return Found(task.model_copy(update={"instruction": task.instruction + more}))
         except UsageError as error:
             place = ("tasks",) if number is None else ("tasks", number)
             raise self.suite.wrong(place, str(error)) from None
