@@ -16,6 +16,7 @@ from autoreproduce.cli import app
 from autoreproduce.content import folder
 from autoreproduce.errors import UsageError
 from autoreproduce.eval.scoring import keep
+from autoreproduce.eval.tables.rows import read_rows as finished_rows
 from autoreproduce.runner.suite.results import COLUMNS, read_rows, write_results
 
 
@@ -113,6 +114,12 @@ def test_a_masked_task_is_of_its_benchmark_and_none_of_the_users_own(tmp_path: P
                    settings={"model": f"tape:{tape}"})  # fmt: skip
     assert run(file, "http://127.0.0.1:1").exit_code == 0
     assert [row["benchmark"] for row in read_rows(tmp_path / "out")] == ["autoexperiment"]
+
+
+def test_tasks_keep_the_names_of_the_suites_file_in_tables_too(tmp_path: Path) -> None:
+    with chat_server(lambda request: "7") as server:
+        run(lay_out(tmp_path, ("x_1", "x-1")), server.base_url)
+    assert {row.task for row in finished_rows(tmp_path / "out")} == {"x_1", "x-1"}
 
 
 def test_a_seed_of_more_than_31_bits_has_its_row_in_parquet_too(tmp_path: Path) -> None:

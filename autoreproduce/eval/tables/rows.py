@@ -90,11 +90,12 @@ def _failed_in_its_suite(folder: Path) -> bool:
 
 def _row(folder: Path, trial: Trial, outcome: Outcome) -> Row:
     task = Task.model_validate(trial.record.task_json)
+    task_name, variant = _names(trial)
     executed, gap, signed = _how_it_ran(trial, task, outcome)
     scores, judges, lineage = _scores(trial.folder)
     return Row(
-        trial=trial.folder.relative_to(folder).as_posix(), task=trial.record.task, profile=trial.record.profile,
-        variant=_variant(trial), solver=trial.record.solver, model=trial.record.model, executed=executed, gap=gap,
+        trial=trial.folder.relative_to(folder).as_posix(), task=task_name, profile=trial.record.profile,
+        variant=variant, solver=trial.record.solver, model=trial.record.model, executed=executed, gap=gap,
         signed_gap=signed, metric=outcome.metric,
         reference=task.reference.value if task.reference else None, dollars=outcome.cost,
         tokens=outcome.usage.get("input", 0) + outcome.usage.get("output", 0), seconds=outcome.seconds,
@@ -110,10 +111,14 @@ def _how_it_ran(trial: Trial, task: Task, outcome: Outcome) -> tuple[float | Non
     return ExecutionScorer(Setup()).score(trial, task).value, gap.value, gap.details.get("signed")
 
 
-def _variant(trial: Trial) -> str:
-    """A suite keeps trials as trials/TASK/VARIANT/NUMBER; anywhere else the solver names the variant."""
+def _names(trial: Trial) -> tuple[str, str]:
+    """Task and variant. A suite keeps trials as trials/TASK/VARIANT/NUMBER; anywhere else the solver is the variant.
+
+    The folder's name is the one in the suite's file: two tasks of the user's own may have the same id.
+    """
     parts = trial.folder.resolve().parts
-    return parts[-2] if len(parts) > 3 and parts[-4] == "trials" else trial.record.solver
+    in_suite = len(parts) > 3 and parts[-4] == "trials"
+    return (parts[-3], parts[-2]) if in_suite else (trial.record.task, trial.record.solver)
 
 
 def _scores(folder: Path) -> tuple[dict[str, float], dict[str, str], dict[str, float]]:
