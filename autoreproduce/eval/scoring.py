@@ -44,6 +44,20 @@ def _score(scorer: Scorer, trial: Trial, task: Task) -> Score:
         return Score(scorer.name, None, f"not scored: {error}")
 
 
+def trial_files(folder: Path) -> list[Path]:
+    """`trial.json` of each trial below a folder. What a judge was asked has one too, below `judge/`, and is none."""
+    return [path for path in sorted(folder.glob("**/trial.json")) if not _asked(folder, path)]
+
+
+def _asked(folder: Path, path: Path) -> bool:
+    if "judge" not in path.relative_to(folder).parts:
+        return False
+    try:
+        return bool(json.loads(path.read_text(encoding="utf-8"))["solver"] == "judge")
+    except (OSError, ValueError, KeyError, TypeError):
+        return True
+
+
 def kept_scores(folder: Path) -> list[dict[str, Any]]:
     """The entries of `scores.json`, none where there is no file. Raises TrialError for a damaged one."""
     path = folder / FILE

@@ -119,6 +119,13 @@ def test_rows_are_read_and_a_damaged_trial_is_left_out(suite):
         read_rows(suite / "trials" / "none")
 
 
+def test_a_variant_may_be_called_judge_and_what_a_judge_was_asked_is_no_trial(suite):
+    (suite / "trials/lsm/no lineage").rename(suite / "trials/lsm/judge")
+    asked = copytree(suite / "trials/lsm/full/1", suite / "trials/lsm/full/2/judge/j/mixed-1") / "trial.json"
+    asked.write_text(json.dumps({**json.loads(asked.read_text()), "solver": "judge"}))
+    assert [row.variant for row in read_rows(suite)] == ["full", "full", "judge", "judge"]
+
+
 def test_the_tables_hold_what_the_rows_hold(suite):
     made = {table.name: table for table in tables(read_rows(suite))}
     systems = made["systems"].rows

@@ -13,7 +13,7 @@ from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.eval.scorers import Setup
 from autoreproduce.eval.scorers.execution import ExecutionScorer
 from autoreproduce.eval.scorers.gap import GapScorer
-from autoreproduce.eval.scoring import kept_scores
+from autoreproduce.eval.scoring import kept_scores, trial_files
 from autoreproduce.task import Task
 from autoreproduce.trial import Outcome, Trial
 
@@ -60,17 +60,14 @@ def read_rows(folder: Path) -> list[Row]:
 def machine_of(folder: Path) -> str:
     """The machines that the trials below a folder ran on, as one text: times of others are not comparable."""
     found = set()
-    for path in folder.glob("**/trial.json"):
-        if "judge" not in path.relative_to(folder).parts:
-            with suppress(TrialError, ValueError):  # a damaged trial is none of the rows either
-                found.add(str(sorted(Trial.read(path.parent).record.hardware.items())))
+    for path in trial_files(folder):
+        with suppress(TrialError, ValueError):  # a damaged trial is none of the rows either
+            found.add(str(sorted(Trial.read(path.parent).record.hardware.items())))
     return "; ".join(sorted(found))
 
 
 def _rows(folder: Path) -> Iterator[Row]:
-    for path in sorted(folder.glob("**/trial.json")):
-        if "judge" in path.relative_to(folder).parts:
-            continue
+    for path in trial_files(folder):
         try:
             trial = Trial.read(path.parent)
             outcome = trial.outcome
