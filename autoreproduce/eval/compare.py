@@ -51,7 +51,7 @@ def compare(first: Sequence[Row], second: Sequence[Row], hardware: tuple[str, st
     shared = {_key(row) for row in first} & {_key(row) for row in second}
     if not shared:
         raise UsageError(_nothing_shared(first, second))
-    _same_judges(first, second)
+    _same_judges(*([row for row in rows if _key(row) in shared] for rows in (first, second)))
     found = []
     for name, (value, better) in MEASURES.items():
         if name == "seconds" and hardware[0] != hardware[1]:

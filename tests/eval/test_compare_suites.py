@@ -56,6 +56,11 @@ def test_other_profiles_tasks_and_judges_are_refused_with_the_reason():
         compare([row(mixed=1)], [row(mixed=1, judge="k")])
 
 
+def test_judges_of_tasks_that_only_one_side_has_refuse_nothing():
+    found = compare([row("a", mixed=40), row("b", mixed=1, judge="k")], [row("a", mixed=60)])
+    assert by_name(found)["mixed"].difference.mean == 20
+
+
 def test_times_of_other_machines_are_left_out():
     assert "seconds" not in by_name(compare([row()], [row()], ("one", "other")))
     assert "seconds" in by_name(compare([row()], [row()], ("one", "one")))
