@@ -33,16 +33,23 @@ def submission_folder(program: Program, task: Task, runs: Path, command: str | N
 
 
 def lay_out(folder: Path, program: Program, task: Task, observers: Sequence[Observer] = ()) -> Trial:
-    """Make the trial's folder with the program as its one commit, or open the one that is there."""
+    """Make the trial's folder with the program as its one commit, or open the one that is there.
+
+    Raises UsageError where the folder holds another program: its scores would be told as this one's.
+    """
+    program_digest = digest(program.files)
     record = TrialRecord(
         task=task.id, profile=task.profile, solver="external", model="unknown", settings={}, created=now(),
         task_digest=digest(task.instruction), task_json=task.model_dump(mode="json", exclude={"digest"}),
-        inputs={"origin": program.origin},
+        inputs={"origin": program.origin, "program": program_digest},
     )  # fmt: skip
     unsafe = [name for name in program.files if not is_safe(name)]
     if unsafe:
         raise UsageError(f"{unsafe[0]} would lie outside the workspace: name its folder instead")
     trial = Trial.open(folder, record, observers)
+    if trial.record.inputs.get("program", program_digest) != program_digest:
+        trial.close()
+        raise UsageError(f"{folder} holds another program, or an earlier version of it: name a new folder by --out")
     if trial.outcome is None:
         space = Workspace(folder)
         space.open()

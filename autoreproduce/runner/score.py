@@ -127,13 +127,21 @@ def _submitted(request: ScoreRequest) -> tuple[Path, Task]:
     folder = request.out or submission_folder(program, task, request.settings.runs_dir, request.run)
     trial = lay_out(folder, program, task, request.observers)
     try:
-        if request.run and not any(step.kind == "execute" for step in trial.steps):
+        if request.run and not _ran_already(trial, request.run):
             outcome = run_submission(trial, task, request.settings, request.run, request.note)
             close_accounts(outcome, trial, task, 0.0)
             trial.write("outcome.json", outcome.model_dump_json(indent=1))
     finally:
         trial.close()
     return folder, task
+
+
+def _ran_already(trial: Trial, command: str) -> bool:
+    """Whether the folder's program was run. Raises UsageError where that was by another command."""
+    ran = [str(step.result["command"]) for step in trial.steps if step.kind == "execute"]
+    if ran and command not in ran:
+        raise UsageError(f"{trial.folder} was run by another command ({ran[-1]}): name a new folder by --out")
+    return bool(ran)
 
 
 def _with_data(request: ScoreRequest, task: Task) -> Task:

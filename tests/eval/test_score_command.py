@@ -55,6 +55,16 @@ def test_a_program_is_run_first_where_a_command_is_given(program):
     assert steps.count('"kind":"execute"') == 1  # the second command ran nothing again
 
 
+def test_a_folder_of_another_program_or_command_is_refused(program):
+    wanted = ["--task", "lsm", "--levels", "gap", "--sandbox", "process", "--out", "o"]
+    assert score(program, *wanted, "--run", "python mine.py").exit_code == 0
+    other = score(program, *wanted, "--run", "python -u mine.py")
+    assert "another command" in str(other.exception)
+    program.write_text(program.read_text().replace("0.06", "0.03"))
+    other = score(program, *wanted, "--run", "python mine.py")
+    assert isinstance(other.exception, UsageError) and "another program" in str(other.exception)
+
+
 def test_a_finished_trial_is_scored_again_without_running(program):
     score(program, "--task", "lsm", "--levels", "execution", "--run", "python mine.py", "--sandbox", "process")
     [folder] = (program.parent / "runs").iterdir()
