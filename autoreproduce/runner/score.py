@@ -24,7 +24,7 @@ from autoreproduce.eval.score_page import write_page
 from autoreproduce.eval.scorers import LEVELS, Setup, open_scorers
 from autoreproduce.eval.scoring import score_trial, trial_files
 from autoreproduce.eval.structure.keep import measure_both
-from autoreproduce.eval.submission import lay_out, run_submission, submission_folder
+from autoreproduce.eval.submission import NOT_RUN, lay_out, run_submission, submission_folder
 from autoreproduce.models import open_model
 from autoreproduce.runner.accounts import close_accounts
 from autoreproduce.runner.suite.results import SUITE, write_results
@@ -137,11 +137,14 @@ def _submitted(request: ScoreRequest) -> tuple[Path, Task]:
 
 
 def _ran_already(trial: Trial, command: str) -> bool:
-    """Whether the folder's program was run. Raises UsageError where that was by another command."""
+    """Whether the folder's program was run to its outcome; a run that the journal alone holds is gone on with.
+
+    Raises UsageError where that was by another command.
+    """
     ran = [str(step.result["command"]) for step in trial.steps if step.kind == "execute"]
     if ran and command not in ran:
         raise UsageError(f"{trial.folder} was run by another command ({ran[-1]}): name a new folder by --out")
-    return bool(ran)
+    return bool(ran) and (trial.outcome is None or trial.outcome.phase != NOT_RUN)
 
 
 def _with_data(request: ScoreRequest, task: Task) -> Task:

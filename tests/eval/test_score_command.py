@@ -65,6 +65,16 @@ def test_a_folder_of_another_program_or_command_is_refused(program):
     assert isinstance(other.exception, UsageError) and "another program" in str(other.exception)
 
 
+def test_a_command_killed_after_its_run_goes_on_with_the_outcome(program):
+    wanted = ["--task", "lsm", "--levels", "execution,gap", "--sandbox", "process", "--out", "o"]
+    assert score(program, *wanted[:3], "edits", *wanted[4:]).exit_code == 3
+    before = (program.parent / "o" / "outcome.json").read_text()
+    assert score(program, *wanted, "--run", "python mine.py").exit_code == 0
+    (program.parent / "o" / "outcome.json").write_text(before)
+    assert score(program, *wanted, "--run", "python mine.py").exit_code == 0
+    assert (program.parent / "o" / "steps.jsonl").read_text().count('"kind":"execute"') == 1
+
+
 def test_a_finished_trial_is_scored_again_without_running(program):
     score(program, "--task", "lsm", "--levels", "execution", "--run", "python mine.py", "--sandbox", "process")
     [folder] = (program.parent / "runs").iterdir()
