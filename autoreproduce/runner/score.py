@@ -121,7 +121,7 @@ def _submitted(request: ScoreRequest) -> tuple[Path, Task]:
     if request.task is None:
         raise UsageError(f"{request.path} is a program, not a trial: add --task NAME, or --paper and --metric")
     program = read_program(request.path)
-    if program.origin and not program.files:
+    if program.origin and program.empty:
         request.note(f"{request.path} holds no code: it scores 0")
     task = _with_data(request, request.task) if request.run else request.task
     folder = request.out or submission_folder(program, task, request.settings.runs_dir, request.run)

@@ -129,9 +129,17 @@ def test_another_judge_adds_an_entry_and_the_same_one_replaces_its_own(score):
     assert [entry["judges"] for entry in kept_scores(folder)] == [["judge-b"], ["judge-a"]]
 
 
+def test_configuration_is_judged_with_the_code_that_reads_it(score):
+    files = {"main.py": "import yaml\n", "conf/train.yaml": "lr: 0.00321\n", "run.sh": "python main.py --epochs 777\n"}
+    with chat_server([points(9, 9, 9, 9, 9)]) as server:
+        _, [one] = score(server, ["mixed"], files=files)
+    assert all(text in server.requests[0].prompt for text in ("lr: 0.00321", "--epochs 777"))
+    assert sorted(one.details["files"].values()) == sorted(files)
+
+
 def test_an_empty_program_is_0_without_a_judge(score):
     with chat_server([]) as server:
-        _, scores = score(server, ["paper", "code", "mixed"], files={"main.py": "\n"})
+        _, scores = score(server, ["paper", "code", "mixed"], files={"main.py": "\n", "a.yaml": "lr: 1\n"})
     assert [s.value for s in scores] == [0, 0, 0] and not server.requests
 
 

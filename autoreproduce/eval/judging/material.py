@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from autoreproduce.benchmarks import reproducebench
 from autoreproduce.benchmarks.schema import Point, Points
 from autoreproduce.errors import TrialError
-from autoreproduce.eval.judging.program import Program, read_program
+from autoreproduce.eval.judging.program import Program, is_text, read_program
 from autoreproduce.eval.report.evidence import tracked_files
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def _own_reference(task: Task) -> Program:
 def program_of(folder: Path, task: Task) -> Program:
     """The program of a trial: as last committed, or as it lies there; without the data code that was given."""
     try:
-        files = {name: text for name, text in tracked_files(folder).items() if name.endswith(".py")}
+        files = {name: text for name, text in tracked_files(folder).items() if is_text(name)}
     except (TrialError, OSError):
         files = {}
     program = Program(files) if files else read_program(str(folder / "workspace"))

@@ -35,8 +35,8 @@ class Program:
 
     @property
     def empty(self) -> bool:
-        """True where there is no code at all."""
-        return not any(text.strip() for text in self.files.values())
+        """True where there is no code at all; configuration alone is none."""
+        return not any(text.strip() for name, text in self.files.items() if name.lower().endswith((".py", ".sh")))
 
 
 def read_program(source: str, scratch: Path | None = None) -> Program:
@@ -86,7 +86,7 @@ def _text(path: Path) -> tuple[str | None, str]:
     """The text of one file, or None and why it is left."""
     if path.is_symlink():
         return None, "a link"
-    if path.suffix.lower() not in TEXT:
+    if not is_text(path.name):
         return None, "no code"
     if path.stat().st_size > LARGEST:
         return None, f"larger than {LARGEST:,} bytes"
@@ -163,6 +163,11 @@ def _put(folder: Path, name: str, content: IO[bytes] | None, archive: Path) -> N
 def _bounded(size: int, path: Path) -> None:
     if size > 2**30:
         raise UsageError(f"{path} unpacks to {size / 2**30:.1f} GiB: name the folder of the program alone")
+
+
+def is_text(name: str) -> bool:
+    """True for a program's own text: code and configuration, which may hold every number that is judged."""
+    return PurePosixPath(name).suffix.lower() in TEXT and PurePosixPath(name).name not in WRITTEN
 
 
 def is_safe(name: str) -> bool:
