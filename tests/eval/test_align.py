@@ -137,6 +137,12 @@ def test_configuration_is_judged_with_the_code_that_reads_it(score):
     assert sorted(one.details["files"].values()) == sorted(files)
 
 
+def test_a_program_of_which_nothing_fits_is_no_score(score):
+    with chat_server([]) as server:
+        _, [one] = score(server, ["mixed"], files={"main.py": "x = compute(some, things, 12345)\n" * 20_000})
+    assert one.value is None and "no file fits" in one.reason and not server.requests
+
+
 def test_an_empty_program_is_0_without_a_judge(score):
     with chat_server([]) as server:
         _, scores = score(server, ["paper", "code", "mixed"], files={"main.py": "\n", "a.yaml": "lr: 1\n"})

@@ -70,6 +70,9 @@ class _Level:
     def _judged(self, trial: Trial, task: Task, program: Program) -> Score:
         unnamed = blind(program)
         packed = pack(unnamed, self.setup.room)
+        if len(packed.left_out) == len(unnamed.files):
+            why = f"not scored: no file fits into a judge's {self.setup.room:,} tokens; hand in less, or smaller files"
+            return Score(self.name, None, why, {"left_out": packed.left_out})
         reference = blind(self.setup.material.reference) if self.setup.material.reference else None
         shown = {
             "task": task, "given": _given(task), "generated": packed, "bands": self.bands,
