@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -145,6 +146,8 @@ def _floors(given: list[str]) -> dict[str, float]:
             floors[level] = float(value)
         except ValueError:
             raise UsageError(f"--fail-under {text}: write LEVEL=VALUE, e.g. mixed=60") from None
+        if math.isnan(floors[level]):
+            raise UsageError(f"--fail-under {text}: nothing is below it: write a number, e.g. mixed=60")
         if level not in LEVELS:
             raise UsageError(f"--fail-under {text}: there is no level {level!r}: choose among {', '.join(LEVELS)}")
     return floors
@@ -158,7 +161,13 @@ def _exit_code(scored: list[Scored], floors: dict[str, float]) -> int:
         for score in one.scores
         if score.scorer in floors and score.value is not None and _worse(score.scorer, score.value, floors)
     ]  # fmt: skip
-    return 1 if below else 3 if any(one.missing for one in scored) else 0
+    missing = any(one.missing or floors.keys() - _had(one) for one in scored)  # a floor asks for its score too
+    return 1 if below else 3 if missing else 0
+
+
+def _had(one: Scored) -> set[str]:
+    """The levels that have a score."""
+    return {score.scorer for score in one.scores if score.value is not None}
 
 
 def _worse(level: str, value: float, floors: dict[str, float]) -> bool:

@@ -75,6 +75,13 @@ def test_a_command_killed_after_its_run_goes_on_with_the_outcome(program):
     assert (program.parent / "o" / "steps.jsonl").read_text().count('"kind":"execute"') == 1
 
 
+@pytest.mark.parametrize("more", [[], ["--levels", "execution", "--run", "python mine.py"]])
+def test_a_floor_under_a_score_that_is_not_had_is_no_success(program, more):
+    wanted = [program, "--task", "lsm", *more, "--sandbox", "process"]
+    assert score(*wanted).exit_code == 0
+    assert score(*wanted, "--fail-under", "mixed=60").exit_code == 3
+
+
 def test_a_finished_trial_is_scored_again_without_running(program):
     score(program, "--task", "lsm", "--levels", "execution", "--run", "python mine.py", "--sandbox", "process")
     [folder] = (program.parent / "runs").iterdir()
@@ -91,6 +98,7 @@ def test_a_finished_trial_is_scored_again_without_running(program):
      (["mine.py", "--task", "lsm", "--levels", "mixed"], "--judge"),
      (["mine.py", "--task", "lsm", "--levels", "style"], "choose among"),
      (["mine.py", "--task", "lsm", "--fail-under", "mixed"], "LEVEL=VALUE"),
+     (["mine.py", "--task", "lsm", "--fail-under", "mixed=nan"], "a number"),
      (["mine.py", "--task", "lsn"], "did you mean"),
      (["mine.py", "--task", "lsm", "--reference", "none"], "does not exist")],
 )  # fmt: skip
