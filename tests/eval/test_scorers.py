@@ -11,6 +11,7 @@ from autoreproduce import Execution
 from autoreproduce.benchmarks.reproducebench import load_task
 from autoreproduce.benchmarks.schema import Reference
 from autoreproduce.errors import UsageError
+from autoreproduce.eval.judging.blind import blind
 from autoreproduce.eval.judging.program import Program, read_program
 from autoreproduce.eval.scorers import LEVELS, Setup, open_scorers
 from autoreproduce.eval.scorers.execution import classify
@@ -231,3 +232,24 @@ def test_an_archive_leaves_nothing_outside_its_folder(tmp_path):
         good.size = 2
         tar.addfile(good, io.BytesIO(b"1\n"))
     assert read_program(str(tmp_path / "link.tar")).files == {"b.py": "1\n"}
+
+
+@pytest.mark.parametrize("mode", ["w:gz", "w:xz"])
+def test_an_archive_that_was_cut_off_is_told_so(tmp_path, mode):
+    import random
+    import tarfile
+
+    (tmp_path / "a.py").write_text(f"x = {random.Random(0).getrandbits(99_999):x}\n")
+    with tarfile.open(tmp_path / "a.tar", mode) as tar:
+        tar.add(tmp_path / "a.py", "a.py")
+    whole = (tmp_path / "a.tar").read_bytes()
+    (tmp_path / "a.tar").write_bytes(whole[: len(whole) * 2 // 3])
+    with pytest.raises(UsageError, match="cannot be unpacked"):
+        read_program(str(tmp_path / "a.tar"))
+
+
+def test_a_notebook_or_code_nested_too_deep_is_no_crash(tmp_path):
+    (tmp_path / "a.ipynb").write_text("[" * 200_000)
+    assert read_program(str(tmp_path)).unread == {"a.ipynb": "no notebook that can be read"}
+    deep = {"a.py": "x = " + "-" * 100_000 + "1\n"}
+    assert blind(Program(deep)).files and read_syntax(deep)["unread"] == ["a.py"]

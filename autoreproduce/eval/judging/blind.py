@@ -84,7 +84,7 @@ def _python(text: str, modules: dict[str, str]) -> str:
     lines = text.split("\n")
     try:
         tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: nested too deep
         return _plain(text)
     spans = [*_comments(text), *_docstrings(tree), *_talking_strings(tree), *_imports(tree, text, modules)]
     for first, last, new in sorted(spans, key=lambda span: span[0], reverse=True):
@@ -188,6 +188,6 @@ def _addressed(path: str, text: str) -> Iterator[Removed]:
 def _strings(path: str, text: str) -> list[ast.Constant]:
     try:
         tree = ast.parse(text) if path.endswith(".py") else ast.Module([], [])
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: nested too deep
         return []
     return [n for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str) and "\n" in n.value]

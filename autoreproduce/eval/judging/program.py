@@ -8,10 +8,12 @@ weights) is named and left.
 from __future__ import annotations
 
 import json
+import lzma
 import subprocess
 import tarfile
 import tempfile
 import zipfile
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -101,7 +103,7 @@ def _cells(text: str) -> tuple[str | None, str]:
     try:
         cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
         lines = [line for cell in cells for line in [*"".join(cell["source"]).split("\n"), ""]]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None, "no notebook that can be read"
     return "\n".join(f"# {line}" if line.lstrip().startswith(("%", "!")) else line for line in lines), ""
 
@@ -144,7 +146,7 @@ def _unpack(path: Path, folder: Path) -> Path:
                     _put(folder, member.name, tar.extractfile(member), path)
     except AutoReproduceError:
         raise
-    except (tarfile.TarError, zipfile.BadZipFile, OSError, RuntimeError) as error:
+    except (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, RuntimeError) as error:
         raise UsageError(f"{path} cannot be unpacked ({error}): unpack it yourself and name the folder") from None
     return folder
 

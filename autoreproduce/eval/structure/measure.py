@@ -53,7 +53,10 @@ def with_syntax(found: dict[str, Any], files: Mapping[str, str]) -> dict[str, An
 
 def program_in(command: str, files: Mapping[str, str]) -> list[str] | None:
     """The program's file and its arguments in a command such as `python main.py --seed 0`, None where there is none."""
-    words = shlex.split(command)
+    try:
+        words = shlex.split(command)
+    except ValueError:  # a quotation that is not closed
+        return None
     while words and "=" in words[0] and not words[0].endswith(".py"):
         words = words[1:]
     if len(words) > 1 and words[0].rpartition("/")[2].startswith("python") and words[1].removeprefix("./") in files:

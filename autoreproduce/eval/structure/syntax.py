@@ -40,7 +40,7 @@ def read_syntax(files: Mapping[str, str]) -> dict[str, Any]:
 def _tree(text: str) -> ast.Module | None:
     try:
         return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: nested too deep
         return None
 
 

@@ -110,7 +110,7 @@ def test_a_program_without_a_model_says_what_was_not_seen(seen):
 def test_the_program_is_found_in_a_command():
     files = {"main.py": "", "b.py": ""}
     assert program_in("OMP_NUM_THREADS=2 python3 ./main.py --seed 0", files) == ["main.py", "--seed", "0"]
-    assert program_in("bash run.sh", files) is None
+    assert program_in("bash run.sh", files) is None and program_in("python 'main.py", files) is None
     assert entry_point(files) == "python main.py"
     assert entry_point({"mine.py": "x = 1"}) == "python mine.py"
     assert entry_point({"a.py": "", "b.py": ""}) == ""
