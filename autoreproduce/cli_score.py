@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as json_module
 import math
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -96,8 +97,8 @@ def table(
     from autoreproduce.eval.tables.rows import read_rows
     from autoreproduce.eval.tables.write import data, draw, markdown, write_tables
 
-    rows = read_rows(folder)
-    scores = matched(read_human(human), [row.trial for row in rows]) if human else None
+    rows, told = read_rows(folder), partial(print, file=sys.stderr)
+    scores = matched(read_human(human), [row.trial for row in rows], folder, told) if human else None
     made, home = tables(rows, scores), out or folder / "tables"
     for one in made:
         print(json_module.dumps(json_module.loads(data(one))) if json else markdown(one))

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import csv
 import math
+import posixpath
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
@@ -24,11 +25,12 @@ def read_human(path: Path) -> dict[str, float]:
     """The mean total of each trial, 0 to 100 (five times the sum of 20). Raises UsageError naming line and column."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.DictReader(file))
+            reader = csv.DictReader(file)
+            rows = [(reader.line_num, row) for row in reader]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UsageError(f"{path} cannot be read ({error}): give a CSV file in UTF-8") from None
     totals: dict[str, list[float]] = defaultdict(list)
-    for line, row in enumerate(rows, 2):
+    for line, row in rows:
         totals[_trial(row, path, line)].append(5 * sum(_part(row, name, path, line) for name in WORTH))
     if not totals:
         raise UsageError(f"{path} holds no scores: give the columns trial, rater, {', '.join(WORTH)}")
@@ -42,16 +44,29 @@ def correlations(human: Mapping[str, float], level: Mapping[str, float]) -> dict
     return {"pearson": pearson(one, other), "spearman": spearman(one, other)}
 
 
-def matched(human: Mapping[str, float], trials: Sequence[str]) -> dict[str, float]:
-    """The scores by trial. `trials`: paths below the suite. Raises UsageError for a name that fits more than one."""
+def matched(
+    human: Mapping[str, float], trials: Sequence[str], suite: Path = Path(), note: Callable[[str], None] = print
+) -> dict[str, float]:
+    """The scores by trial. `trials`: paths below the folder `suite`; `note` is told of each name that fits none.
+
+    Raises UsageError for a name that fits more than one, for a trial under two names, and where no name fits.
+    """
     found: dict[str, float] = {}
     for name, score in human.items():
-        fitting = [trial for trial in trials if f"/{trial}".endswith(f"/{name}")]
+        fitting = [trial for trial in trials if f"/{(suite / trial).resolve().as_posix()}".endswith(f"/{name}")]
         if len(fitting) > 1:
             raise UsageError(
                 f"the trial {name} in the human scores may be {' or '.join(fitting)}: give more of its path"
             )
+        if set(fitting) & found.keys():
+            raise UsageError(
+                f"the trial {fitting[0]} has two names in the human scores: give it one, so all raters count"
+            )
+        if not fitting:
+            note(f"human scores: {name} is no finished trial below {suite}; it is left out")
         found |= dict.fromkeys(fitting, score)
+    if not found:
+        raise UsageError(f"no trial of the human scores lies below {suite}: give their folders' names there")
     return found
 
 
@@ -59,7 +74,7 @@ def _trial(row: Mapping[str, str | None], path: Path, line: int) -> str:
     name = (row.get("trial") or "").strip()
     if not name:
         raise UsageError(f"{path}, line {line}: the column trial is missing or empty: name the trial's folder")
-    return name.strip("/")
+    return posixpath.normpath(name).strip("/")
 
 
 def _part(row: Mapping[str, str | None], name: str, path: Path, line: int) -> float:

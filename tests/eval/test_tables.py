@@ -4,6 +4,7 @@ import csv
 import json
 import math
 from dataclasses import asdict
+from pathlib import Path
 from shutil import copytree
 
 import numpy as np
@@ -74,6 +75,23 @@ def test_people_are_averaged_on_a_scale_of_100(tmp_path):
 def test_a_wrong_score_is_told_with_its_line(tmp_path, line):
     with pytest.raises(UsageError, match="line 2"):
         read_human(people(tmp_path / "h.csv", line))
+    with pytest.raises(UsageError, match="line 4"):
+        read_human(people(tmp_path / "h.csv", "b,x,1,1,1", "", line))
+
+
+def test_a_trial_is_named_by_its_folder_and_no_name_is_passed_over(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs").mkdir()
+    for name in ("a", "runs/a", "./runs/a/", f"{tmp_path}/runs/a"):
+        human = read_human(people(tmp_path / "h.csv", "", f"{name},x,10,5,5"))
+        assert matched(human, ["a", "b"], Path("runs")) == {"a": 100}
+    told = []
+    assert matched({"a": 1.0, "c": 2.0}, ["a", "b"], Path("runs"), told.append) == {"a": 1}
+    assert len(told) == 1 and "c is no finished trial below runs" in told[0]
+    with pytest.raises(UsageError, match="no trial of the human scores"):
+        matched({"c": 2.0}, ["a", "b"], Path("runs"))
+    with pytest.raises(UsageError, match="two names"):
+        matched({"a": 1.0, "runs/a": 2.0}, ["a"], Path("runs"))
 
 
 def test_only_trials_with_both_scores_count():
