@@ -159,7 +159,7 @@ def run(program: str, arguments: list[str], seconds: int) -> None:
     signal.signal(signal.SIGALRM, over)
     signal.alarm(seconds)
     sys.argv = [program, *arguments]
-    sys.path.insert(0, str(Path.cwd()))
+    sys.path[:0] = [str(Path(program).resolve().parent), str(Path.cwd())]  # as Python does: its folder, then ours
     try:
         runpy.run_path(program, run_name="__main__")
     except Enough:

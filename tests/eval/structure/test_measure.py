@@ -80,6 +80,12 @@ def test_everything_is_seen_in_two_steps_of_training(seen):
 
 
 @pytest.mark.slow
+def test_a_program_in_a_folder_finds_the_modules_beside_it(seen):
+    found = seen({f"src/{name}": text for name, text in program().items()}, "python src/main.py")
+    assert found["source"] == "training" and not found["unseen"]
+
+
+@pytest.mark.slow
 def test_other_names_are_the_same_structure(seen):
     assert value_of(compare(seen(program()), seen(program(name="Other", part="lift")))) == 100
 
