@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from autoreproduce.eval.structure.compare import compare
 from autoreproduce.eval.structure.syntax import read_syntax
 from autoreproduce.sandboxes import open_sandbox
 
@@ -98,7 +99,16 @@ def _probed(
 
 
 def _read(data: bytes) -> dict[str, Any]:
-    found = json.loads(data)
+    """What the probe wrote. The program ran beside it and could have written in its place: it must compare."""
+    found = json.loads(data, parse_constant=_no_constant)
     if not isinstance(found, dict) or not isinstance(found.get("unseen"), list):
         raise ValueError("no structure")
+    try:
+        compare(found, found)
+    except (AttributeError, KeyError, TypeError, ArithmeticError) as error:
+        raise ValueError(f"no structure: {error}") from None
     return found
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON number")

@@ -5,6 +5,7 @@ import pytest
 from autoreproduce.benchmarks.reproducebench import load_task
 from autoreproduce.config import Settings
 from autoreproduce.eval.structure.compare import compare, value_of
+from autoreproduce.eval.structure.measure import _read as read_structure
 from autoreproduce.eval.structure.measure import entry_point, measure, program_in
 
 pytest.importorskip("torch")
@@ -120,3 +121,11 @@ def test_the_program_is_found_in_a_command():
     assert entry_point(files) == "python main.py"
     assert entry_point({"mine.py": "x = 1"}) == "python mine.py"
     assert entry_point({"a.py": "", "b.py": ""}) == ""
+
+
+@pytest.mark.parametrize(
+    "written", ['{"model": "x"}', '{"model": {"parameters": NaN}}', '{"model": {"tensors": {"a": 1}}}']
+)
+def test_a_structure_that_the_program_wrote_itself_is_no_crash(written):
+    with pytest.raises(ValueError, match=r"structure|number|invalid"):
+        read_structure(written.replace("{", '{"unseen": [], ', 1).encode())
