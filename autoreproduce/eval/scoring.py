@@ -44,16 +44,23 @@ def _score(scorer: Scorer, trial: Trial, task: Task) -> Score:
         return Score(scorer.name, None, f"not scored: {error}")
 
 
-def trial_files(folder: Path) -> list[Path]:
-    """`trial.json` of each trial below a folder. What a judge was asked has one too, below `judge/`, and is none."""
-    return [path for path in sorted(folder.glob("**/trial.json")) if not _asked(folder, path)]
+_KEPT_BESIDE = {"judge": "judge", "calibration": "external"}  # by folder, the solver that its `trial.json` names
 
 
-def _asked(folder: Path, path: Path) -> bool:
-    if "judge" not in path.relative_to(folder).parts:
+def trials_below(folder: Path) -> list[Path]:
+    """The folders of all trials at or below a folder, by path.
+
+    What a judge was asked and the cases of a calibration are kept as trials are, and are none.
+    """
+    return [path.parent for path in sorted(folder.glob("**/trial.json")) if not _kept_beside(folder, path)]
+
+
+def _kept_beside(folder: Path, path: Path) -> bool:
+    within = _KEPT_BESIDE.keys() & set(path.relative_to(folder).parts)
+    if not within:
         return False
     try:
-        return bool(json.loads(path.read_text(encoding="utf-8"))["solver"] == "judge")
+        return json.loads(path.read_text(encoding="utf-8"))["solver"] in {_KEPT_BESIDE[name] for name in within}
     except (OSError, ValueError, KeyError, TypeError):
         return True
 

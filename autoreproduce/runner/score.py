@@ -22,7 +22,7 @@ from autoreproduce.eval.judging.material import Material, material_of
 from autoreproduce.eval.judging.program import read_program
 from autoreproduce.eval.score_page import write_page
 from autoreproduce.eval.scorers import LEVELS, Setup, open_scorers
-from autoreproduce.eval.scoring import score_trial, trial_files
+from autoreproduce.eval.scoring import score_trial, trials_below
 from autoreproduce.eval.structure.keep import measure_both
 from autoreproduce.eval.submission import NOT_RUN, lay_out, run_submission, submission_folder
 from autoreproduce.models import open_model
@@ -98,7 +98,7 @@ def _judge(name: str, settings: Settings, budget: Budget) -> Judge:
 def _trials(request: ScoreRequest) -> list[tuple[Path, Task]]:
     """The trial folders to score: the one that is named, those below it, or a new one around a program."""
     path = Path(request.path)
-    folders = [path] if (path / "trial.json").is_file() else [file.parent for file in trial_files(path)]
+    folders = [path] if (path / "trial.json").is_file() else trials_below(path)
     if not folders:
         return [_submitted(request)]
     if request.run:

@@ -144,6 +144,15 @@ def test_a_variant_may_be_called_judge_and_what_a_judge_was_asked_is_no_trial(su
     assert [row.variant for row in read_rows(suite)] == ["full", "full", "judge", "judge"]
 
 
+def test_the_cases_of_a_calibration_are_no_trials_of_a_table(suite):
+    case = (suite / "trials" / "lsm" / "full" / "1").rename(suite / "calibration") / "trial.json"
+    case.write_text(json.dumps({**json.loads(case.read_text()), "solver": "external"}))
+    assert [row.trial for row in read_rows(suite)] == [
+        f"trials/lsm/{t}" for t in ("full/2", "no lineage/1", "no lineage/2")
+    ]
+    assert len(read_rows(suite / "calibration")) == 1
+
+
 def test_the_tables_hold_what_the_rows_hold(suite):
     made = {table.name: table for table in tables(read_rows(suite))}
     systems = made["systems"].rows

@@ -13,7 +13,7 @@ from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.eval.scorers import Setup
 from autoreproduce.eval.scorers.execution import ExecutionScorer
 from autoreproduce.eval.scorers.gap import GapScorer
-from autoreproduce.eval.scoring import kept_scores, trial_files
+from autoreproduce.eval.scoring import kept_scores, trials_below
 from autoreproduce.task import Task
 from autoreproduce.trial import Outcome, Trial
 
@@ -60,20 +60,20 @@ def read_rows(folder: Path) -> list[Row]:
 def machine_of(folder: Path) -> str:
     """The machines that the trials below a folder ran on, as one text: times of others are not comparable."""
     found = set()
-    for path in trial_files(folder):
+    for path in trials_below(folder):
         with suppress(TrialError, ValueError):  # a damaged trial is none of the rows either
-            found.add(str(sorted(Trial.read(path.parent).record.hardware.items())))
+            found.add(str(sorted(Trial.read(path).record.hardware.items())))
     return "; ".join(sorted(found))
 
 
 def _rows(folder: Path) -> Iterator[Row]:
-    for path in trial_files(folder):
+    for path in trials_below(folder):
         try:
-            trial = Trial.read(path.parent)
+            trial = Trial.read(path)
             outcome = trial.outcome
         except (TrialError, ValueError):
             continue
-        if outcome is not None and (outcome.status != "stopped" or _failed_in_its_suite(path.parent)):
+        if outcome is not None and (outcome.status != "stopped" or _failed_in_its_suite(path)):
             yield _row(folder, trial, outcome)
 
 
