@@ -99,11 +99,23 @@ def _trials(request: ScoreRequest) -> list[tuple[Path, Task]]:
     """The trial folders to score: the one that is named, those below it, or a new one around a program."""
     path = Path(request.path)
     folders = [path] if (path / "trial.json").is_file() else trials_below(path)
-    if not folders:
+    if not folders or _holds_a_program(request, path):
         return [_submitted(request)]
     if request.run:
         raise UsageError(f"{path} holds a finished trial, which is scored as it is: leave --run out")
     return [(folder, request.task or _task_of(folder)) for folder in folders]
+
+
+def _holds_a_program(request: ScoreRequest, path: Path) -> bool:
+    """A task is named, and the folder has code beside the trials that earlier scoring put into it (`score .`)."""
+    inside = any(path.resolve() in place.resolve().parents for place in _own_folders(request))
+    return request.task is not None and inside and not read_program(request.path, without=_own_folders(request)).empty
+
+
+def _own_folders(request: ScoreRequest) -> list[Path]:
+    """What scoring writes, and has written below the program: no part of it."""
+    out = [request.out] if request.out else []
+    return [request.settings.runs_dir, *out, *trials_below(Path(request.path))]
 
 
 def _task_of(folder: Path) -> Task:
@@ -120,7 +132,7 @@ def _submitted(request: ScoreRequest) -> tuple[Path, Task]:
     """A trial's folder around the program, run where a command is given."""
     if request.task is None:
         raise UsageError(f"{request.path} is a program, not a trial: add --task NAME, or --paper and --metric")
-    program = read_program(request.path)
+    program = read_program(request.path, without=_own_folders(request))
     if program.origin and program.empty:
         request.note(f"{request.path} holds no code: it scores 0")
     task = _with_data(request, request.task) if request.run else request.task

@@ -75,6 +75,18 @@ def test_a_command_killed_after_its_run_goes_on_with_the_outcome(program):
     assert (program.parent / "o" / "steps.jsonl").read_text().count('"kind":"execute"') == 1
 
 
+@pytest.mark.parametrize("out", [[], ["--out", "o"]])
+def test_the_folder_one_stands_in_is_the_program_again_after_a_change(program, out):
+    wanted = [".", "--task", "lsm", "--levels", "gap", "--run", "python mine.py", "--sandbox", "process", "--json"]
+    assert json.loads(score(*wanted, *out).stdout)["scores"][0]["value"] == pytest.approx(1 - 0.02999 / 0.06)
+    assert score(*wanted, *out).exit_code == 0  # the same folder: what lies in runs/ is none of the program
+    program.write_text(program.read_text().replace("0.06", "0.03"))
+    again = json.loads(score(*wanted, *out[:1], *(["p"] if out else [])).stdout)
+    assert again["scores"][0]["value"] == pytest.approx(1 - 0.02999 / 0.03)
+    workspace = program.parent / again["folder"] / "workspace"
+    assert {path.name for path in workspace.rglob("*.py")} == {"mine.py", "preprocess.py"}
+
+
 @pytest.mark.parametrize("more", [[], ["--levels", "execution", "--run", "python mine.py"]])
 def test_a_floor_under_a_score_that_is_not_had_is_no_success(program, more):
     wanted = [program, "--task", "lsm", *more, "--sandbox", "process"]

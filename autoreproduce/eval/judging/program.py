@@ -16,9 +16,12 @@ import zipfile
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from autoreproduce.errors import AutoReproduceError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 TEXT = {".py", ".ipynb", ".yaml", ".yml", ".json", ".toml", ".cfg", ".ini", ".sh"}
 LARGEST = 1_000_000  # bytes of one file; what is larger is data
@@ -41,8 +44,10 @@ class Program:
         return not any(text.strip() for name, text in self.files.items() if name.lower().endswith((".py", ".sh")))
 
 
-def read_program(source: str, scratch: Path | None = None) -> Program:
+def read_program(source: str, scratch: Path | None = None, without: Sequence[Path] = ()) -> Program:
     """The program at `source`: a file, a folder, a .zip or .tar archive, or a git URL.
+
+    Folders in `without` are no part of it: what is written of a program may lie inside its folder.
 
     Raises UsageError where there is nothing, or it cannot be unpacked or cloned.
     """
@@ -53,7 +58,7 @@ def read_program(source: str, scratch: Path | None = None) -> Program:
     if not path.exists():
         raise UsageError(f"{source} does not exist: name a file, a folder, an archive or a git URL")
     if path.is_dir():
-        return Program(**{**vars(_folder(path)), "origin": source})
+        return Program(**{**vars(_folder(path, without)), "origin": source})
     if zipfile.is_zipfile(path) or tarfile.is_tarfile(path):
         with tempfile.TemporaryDirectory(dir=scratch) as folder:
             return Program(**{**vars(_folder(_unpack(path, Path(folder)))), "origin": source})
@@ -67,12 +72,15 @@ def _one_file(path: Path) -> Program:
     return Program({_python_name(path.name): text}, origin=str(path))
 
 
-def _folder(root: Path) -> Program:
+def _folder(root: Path, without: Sequence[Path] = ()) -> Program:
+    own = {path.resolve() for path in without} - {root.resolve()}
     files: dict[str, str] = {}
     unread: dict[str, str] = {}
     for path in sorted(root.rglob("*"))[: 50 * MOST]:
         name = path.relative_to(root)
         if SKIPPED & set(name.parts) or not (path.is_file() or path.is_symlink()) or name.name in WRITTEN:
+            continue
+        if own & set((root.resolve() / name).parents):
             continue
         text, why = _text(path)
         if text is None:
