@@ -19,7 +19,7 @@ from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.eval.judging.judge import Judge
 from autoreproduce.eval.judging.key_points import key_points
 from autoreproduce.eval.judging.material import Material, material_of
-from autoreproduce.eval.judging.program import read_program
+from autoreproduce.eval.judging.program import read_program, without_secret
 from autoreproduce.eval.score_page import write_page
 from autoreproduce.eval.scorers import LEVELS, Setup, open_scorers
 from autoreproduce.eval.scoring import score_trial, trials_below
@@ -131,10 +131,12 @@ def _task_of(folder: Path) -> Task:
 def _submitted(request: ScoreRequest) -> tuple[Path, Task]:
     """A trial's folder around the program, run where a command is given."""
     if request.task is None:
-        raise UsageError(f"{request.path} is a program, not a trial: add --task NAME, or --paper and --metric")
+        raise UsageError(
+            f"{without_secret(request.path)} is a program, not a trial: add --task NAME, or --paper and --metric"
+        )
     program = read_program(request.path, without=_own_folders(request))
     if program.origin and program.empty:
-        request.note(f"{request.path} holds no code: it scores 0")
+        request.note(f"{program.origin} holds no code: it scores 0")
     task = _with_data(request, request.task) if request.run else request.task
     folder = request.out or submission_folder(program, task, request.settings.runs_dir, request.run)
     trial = lay_out(folder, program, task, request.observers)

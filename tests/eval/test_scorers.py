@@ -12,7 +12,7 @@ from autoreproduce.benchmarks.reproducebench import load_task
 from autoreproduce.benchmarks.schema import Reference
 from autoreproduce.errors import UsageError
 from autoreproduce.eval.judging.blind import blind
-from autoreproduce.eval.judging.program import Program, read_program
+from autoreproduce.eval.judging.program import Program, read_program, without_secret
 from autoreproduce.eval.scorers import LEVELS, Setup, open_scorers
 from autoreproduce.eval.scorers.execution import classify
 from autoreproduce.eval.scorers.lineage import hits
@@ -253,3 +253,11 @@ def test_a_notebook_or_code_nested_too_deep_is_no_crash(tmp_path):
     assert read_program(str(tmp_path)).unread == {"a.ipynb": "no notebook that can be read"}
     deep = {"a.py": "x = " + "-" * 100_000 + "1\n"}
     assert blind(Program(deep)).files and read_syntax(deep)["unread"] == ["a.py"]
+
+
+def test_a_token_in_an_address_is_told_nowhere():
+    with pytest.raises(UsageError, match="cannot be cloned") as told:
+        read_program("http://me:s3cret@127.0.0.1:1/x")
+    assert "s3cret" not in str(told.value) and "127.0.0.1" in str(told.value)
+    assert without_secret("https://t0ken@github.com/a/b@c") == "https://github.com/a/b@c"
+    assert without_secret("git@github.com:a/b") == "git@github.com:a/b"

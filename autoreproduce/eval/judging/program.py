@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import lzma
+import re
 import subprocess
 import tarfile
 import tempfile
@@ -53,7 +54,7 @@ def read_program(source: str, scratch: Path | None = None, without: Sequence[Pat
     """
     if _is_url(source):
         with tempfile.TemporaryDirectory(dir=scratch) as folder:
-            return Program(**{**vars(_folder(_clone(source, Path(folder)))), "origin": source})
+            return Program(**{**vars(_folder(_clone(source, Path(folder)))), "origin": without_secret(source)})
     path = Path(source)
     if not path.exists():
         raise UsageError(f"{source} does not exist: name a file, a folder, an archive or a git URL")
@@ -124,8 +125,13 @@ def _is_url(source: str) -> bool:
     return source.startswith(("https://", "http://", "ssh://", "git://", "file://", "git@"))
 
 
+def without_secret(source: str) -> str:
+    """A web address without the user and token that it may hold; anything else as it is."""
+    return re.sub(r"^(https?://)[^/]*@", r"\1", source)
+
+
 def _clone(url: str, folder: Path) -> Path:
-    target = folder / "clone"
+    target, shown = folder / "clone", without_secret(url)
     command = ["git", "-c", "core.hooksPath=/dev/null", "clone", "-q", "--depth", "1", "--", url, str(target)]
     try:
         done = subprocess.run(
@@ -133,10 +139,11 @@ def _clone(url: str, folder: Path) -> Path:
             env={"GIT_TERMINAL_PROMPT": "0", "PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(folder)},
         )  # fmt: skip
     except (subprocess.TimeoutExpired, FileNotFoundError) as error:
-        raise UsageError(f"{url} cannot be cloned ({error}): clone it yourself and name the folder") from None
+        why = "no git" if isinstance(error, FileNotFoundError) else "it took over 300 s"
+        raise UsageError(f"{shown} cannot be cloned ({why}): clone it yourself and name the folder") from None
     if done.returncode:
         why = " ".join(done.stderr.split())[-300:]
-        raise UsageError(f"{url} cannot be cloned ({why}): clone it yourself and name the folder")
+        raise UsageError(f"{shown} cannot be cloned ({why}): clone it yourself and name the folder")
     return target
 
 
