@@ -86,6 +86,14 @@ def test_the_classes_fit_what_python_really_prints(kind, program):
     assert classify({"exit_code": done.returncode, "stderr": done.stderr})[0] == kind
 
 
+def test_a_screen_of_empty_lines_is_read_at_once():
+    import time
+
+    began = time.monotonic()
+    assert classify({"exit_code": 1, "stdout": "\n" * 32_000 + "ValueError: x" + "\n" * 32_000})[1] == "ValueError: x"
+    assert time.monotonic() - began < 5
+
+
 def test_a_trial_that_ran_and_its_gap(trial, task):
     ended = trial({"status": "succeeded", "reason": "", "metric": 0.02})
     assert one("execution", ended, task).value == 1

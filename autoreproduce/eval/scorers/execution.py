@@ -35,7 +35,7 @@ _SIGNS: list[tuple[Failure, str]] = [
     ("data", r"FileNotFoundError|No such file or directory|KeyError: '?[\w./-]+'? is not a file|DATA_DIR|"
              r"is not a file in the archive|UnpicklingError|BadZipFile|EOFError|checksum|Dataset"),
 ]  # fmt: skip
-_ERROR = re.compile(r"^\s*([\w.]*(Error|Exception|Interrupt)\b.*|.*command not found.*|Killed.*)$", re.MULTILINE)
+_ERROR = re.compile(r"^[^\S\n]*([\w.]*(Error|Exception|Interrupt)\b.*|.*command not found.*|Killed.*)$", re.MULTILINE)
 
 
 class ExecutionScorer:
