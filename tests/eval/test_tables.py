@@ -20,11 +20,11 @@ from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.eval.human import correlations, matched, read_human
 from autoreproduce.eval.judging.program import Program
 from autoreproduce.eval.scoring import keep
-from autoreproduce.eval.statistics import estimate, pearson, spearman
+from autoreproduce.eval.statistics import Estimate, estimate, pearson, spearman
 from autoreproduce.eval.submission import lay_out
 from autoreproduce.eval.tables.build import tables
 from autoreproduce.eval.tables.rows import read_rows
-from autoreproduce.eval.tables.write import comma, data, latex, markdown
+from autoreproduce.eval.tables.write import cell_text, comma, data, latex, markdown
 from autoreproduce.trial import Outcome
 
 numbers = st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=12)
@@ -170,6 +170,11 @@ def test_the_four_formats_say_the_same(suite):
     assert json.loads(data(table))["rows"][0]["mixed"]["mean"] == 65
     assert "65 ± 7.1" in markdown(table) and r"65 \ensuremath{\pm} 7.1" in latex(table)
     assert latex(table).count(r"\\") == 3
+
+
+@pytest.mark.parametrize(("spread", "text"), [(248.3, "248"), (99.7, "100"), (12.3, "12"), (0.01234, "0.012")])
+def test_a_spread_is_written_without_powers_of_ten(spread, text):
+    assert cell_text(Estimate(500.0, 3, spread, 1.0, 2.0)) == f"500 ± {text} [1, 2]"
 
 
 def test_the_command_writes_tables_and_plots(suite):

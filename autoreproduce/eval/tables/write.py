@@ -160,7 +160,10 @@ def cell_text(cell: Cell) -> str:
 
 
 def _number(value: float, digits: int = 4) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.{digits}g}"
+    whole = min(
+        1000.0, 10.0**digits - 0.5
+    )  # from here on «g» writes powers of ten
+    return f"{value:,.0f}" if abs(value) >= whole else f"{value:.{digits}g}"
 
 
 def _four(cell: Cell) -> list[Any]:
