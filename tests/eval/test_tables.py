@@ -159,6 +159,7 @@ def test_the_tables_hold_what_the_rows_hold(suite):
     assert [row[2] for row in systems] == [2, 2, "published", "published"]
     assert systems[1][6] == 0.5 and systems[0][5].mean == 65  # the mixed level
     assert made["systems"].notes[0] == "Judged by j." and "not measured here" in made["systems"].notes[1]
+    assert systems[2][6:] == [0.8974, None, 0.221]  # its source gives the gap of the runs that were executable
     assert made["edits"].rows[0][3].mean == 1.5
     assert made["cost"].rows[0][3] == "unknown"
 

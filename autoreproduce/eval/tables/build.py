@@ -46,13 +46,15 @@ def systems(rows: Sequence[Row]) -> Table:
     for (solver, variant, model, profile), group in _grouped(rows, lambda r: (r.solver, r.variant, r.model, r.profile)):
         name = solver if variant == solver else f"{solver}, {variant}"
         made.append([f"{name} ({profile})", model, len(group), *_levels(group), *_execution(group)])
-    published = [
-        [row["system"], row["model"], "published", None, None, None, row.get("execution"), row.get("gap"), None]
-        for row in published_rows()
-    ]
+    published = [_published(row) for row in published_rows()]
     columns = ["system", "model", "trials", "paper", "code", "mixed", "executed", "gap", "gap, executed"]
     notes = [f"{row['system']}: not measured here; {row['source']}" for row in published_rows()]
     return Table("systems", "Systems", columns, made + published if made else [], [*_judged_by(rows), *notes])
+
+
+def _published(row: dict[str, Any]) -> list[Cell]:
+    measured = [row.get(key) for key in ("execution", "gap", "gap_executed")]
+    return [row["system"], row["model"], "published", None, None, None, *measured]
 
 
 def by_task(rows: Sequence[Row]) -> Table:

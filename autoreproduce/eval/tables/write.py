@@ -160,9 +160,7 @@ def cell_text(cell: Cell) -> str:
 
 
 def _number(value: float, digits: int = 4) -> str:
-    whole = min(
-        1000.0, 10.0**digits - 0.5
-    )  # from here on «g» writes powers of ten
+    whole = min(1000.0, 10.0**digits - 0.5)  # from here on «g» writes powers of ten
     return f"{value:,.0f}" if abs(value) >= whole else f"{value:.{digits}g}"
 
 
