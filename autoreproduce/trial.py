@@ -107,7 +107,10 @@ class Trial:
     @classmethod
     def open(cls, folder: Path, record: TrialRecord, observers: Iterable[Observer] = ()) -> Trial:
         """Make the folder, or go on with it. Raises TrialError where it is locked, damaged or another trial's."""
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise TrialError(f"{folder} cannot be made ({error.strerror}): name another folder by --out") from None
         lock = _locked(folder)
         try:
             kept = folder / "trial.json"

@@ -7,7 +7,7 @@ from chat_server import chat_server
 from typer.testing import CliRunner
 
 from autoreproduce.cli import app
-from autoreproduce.errors import UsageError
+from autoreproduce.errors import TrialError, UsageError
 
 VERDICT = {"points": [{"number": n, "reference": "<b>it</b> decodes", "generated": "it does not", "reason": "no decode",
                        "lines": [{"file": "file_1.py", "first": 2, "last": 2}], "reference_lines": [],
@@ -112,11 +112,14 @@ def test_a_finished_trial_is_scored_again_without_running(program):
      (["mine.py", "--task", "lsm", "--fail-under", "mixed"], "LEVEL=VALUE"),
      (["mine.py", "--task", "lsm", "--fail-under", "mixed=nan"], "a number"),
      (["mine.py", "--task", "lsn"], "did you mean"),
-     (["mine.py", "--task", "lsm", "--reference", "none"], "does not exist")],
+     (["mine.py", "--task", "lsm", "--reference", "none"], "does not exist"),
+     (["mine.py", "--task", "lsm", "--reference", "tests"], "holds no code"),
+     (["mine.py", "--task", "lsm", "--out", "mine.py"], "cannot be made")],
 )  # fmt: skip
 def test_bad_input_is_told_in_one_line(program, arguments, said):
+    (program.parent / "tests").mkdir()
     done = score(*arguments)
-    assert isinstance(done.exception, UsageError) and said in str(done.exception), done.output
+    assert isinstance(done.exception, UsageError | TrialError) and said in str(done.exception), done.output
 
 
 def test_a_paper_of_ones_own_gets_its_points_from_the_judge_once(program, in_folder):

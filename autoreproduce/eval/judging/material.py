@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from autoreproduce.benchmarks import reproducebench
 from autoreproduce.benchmarks.schema import Point, Points
-from autoreproduce.errors import TrialError
+from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.eval.judging.program import Program, is_text, read_program
 from autoreproduce.eval.report.evidence import tracked_files
 
@@ -29,6 +29,8 @@ def material_of(task: Task, reference: str | None = None, points: Points | None 
     own = task.folder is not None
     found = points or (reproducebench.points(task) if own else None)
     program = read_program(reference) if reference else _own_reference(task) if own else None
+    if program is not None and program.empty:
+        raise UsageError(f"--reference {reference} holds no code: name the reference program's file or folder")
     return Material(found.points if found else [], program)
 
 
