@@ -19,7 +19,7 @@ from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.eval.judging.judge import Judge
 from autoreproduce.eval.judging.key_points import key_points
 from autoreproduce.eval.judging.material import Material, material_of
-from autoreproduce.eval.judging.program import read_program, without_secret
+from autoreproduce.eval.judging.program import NO_CODE, Program, read_program, without_secret
 from autoreproduce.eval.score_page import write_page
 from autoreproduce.eval.scorers import LEVELS, Setup, open_scorers
 from autoreproduce.eval.scoring import score_trial, trials_below
@@ -134,9 +134,7 @@ def _submitted(request: ScoreRequest) -> tuple[Path, Task]:
         raise UsageError(
             f"{without_secret(request.path)} is a program, not a trial: add --task NAME, or --paper and --metric"
         )
-    program = read_program(request.path, without=_own_folders(request))
-    if program.origin and program.empty:
-        request.note(f"{program.origin} holds no code: it scores 0")
+    program = _handed_in(request)
     task = _with_data(request, request.task) if request.run else request.task
     folder = request.out or submission_folder(program, task, request.settings.runs_dir, request.run)
     trial = lay_out(folder, program, task, request.observers)
@@ -148,6 +146,17 @@ def _submitted(request: ScoreRequest) -> tuple[Path, Task]:
     finally:
         trial.close()
     return folder, task
+
+
+def _handed_in(request: ScoreRequest) -> Program:
+    """The program, with a word on what a person may miss in it."""
+    program = read_program(request.path, without=_own_folders(request))
+    if program.origin and program.empty:
+        request.note(f"{program.origin} holds no code: it scores 0")
+    left = [f"{name} ({why})" for name, why in program.unread.items() if why != NO_CODE]
+    if left:
+        request.note(f"left out of the program: {', '.join(left[:8])}{f' and {len(left) - 8} more' * (len(left) > 8)}")
+    return program
 
 
 def _ran_already(trial: Trial, command: str) -> bool:

@@ -75,6 +75,18 @@ def test_a_command_killed_after_its_run_goes_on_with_the_outcome(program):
     assert (program.parent / "o" / "steps.jsonl").read_text().count('"kind":"execute"') == 1
 
 
+def test_what_is_left_out_is_said_and_a_notebook_hides_no_module(program):
+    folder = program.parent / "p"
+    folder.mkdir()
+    (folder / "a.py").write_text("a = 1\n")
+    (folder / "a.ipynb").write_text('{"cells": [{"cell_type": "code", "source": "b = 2"}]}')
+    (folder / "big.py").write_text("x = 1\n" * 200_000)
+    (folder / "data.bin").write_bytes(b"0")
+    done = score("p", "--task", "lsm", "--levels", "execution", "--out", "o")
+    assert "left out of the program: big.py (larger than 1,000,000 bytes)\n" in done.output
+    assert {path.name for path in (program.parent / "o" / "workspace").glob("a*")} == {"a.py", "a.ipynb.py"}
+
+
 @pytest.mark.parametrize("out", [[], ["--out", "o"]])
 def test_the_folder_one_stands_in_is_the_program_again_after_a_change(program, out):
     wanted = [".", "--task", "lsm", "--levels", "gap", "--run", "python mine.py", "--sandbox", "process", "--json"]

@@ -28,6 +28,7 @@ TEXT = {".py", ".ipynb", ".yaml", ".yml", ".json", ".toml", ".cfg", ".ini", ".sh
 LARGEST = 1_000_000  # bytes of one file; what is larger is data
 MOST = 2_000  # files
 SKIPPED = {".git", "__pycache__", ".venv", "venv", "node_modules", ".ipynb_checkpoints", "site-packages"}
+NO_CODE = "no code"
 WRITTEN = {"metrics.json", "package-lock.json"}  # by programs, not by people
 
 
@@ -87,7 +88,8 @@ def _folder(root: Path, without: Sequence[Path] = ()) -> Program:
         if text is None:
             unread[name.as_posix()] = why
         elif len(files) < MOST:
-            files[_python_name(name.as_posix())] = text
+            beside = path.suffix == ".ipynb" and path.with_suffix(".py").exists()  # a module of the same name
+            files[f"{name.as_posix()}.py" if beside else _python_name(name.as_posix())] = text
         else:
             unread[name.as_posix()] = f"beyond {MOST} files"
     return Program(files, unread)
@@ -98,10 +100,13 @@ def _text(path: Path) -> tuple[str | None, str]:
     if path.is_symlink():
         return None, "a link"
     if not is_text(path.name):
-        return None, "no code"
-    if path.stat().st_size > LARGEST:
-        return None, f"larger than {LARGEST:,} bytes"
-    text = path.read_text(encoding="utf-8", errors="replace")
+        return None, NO_CODE
+    try:
+        if path.stat().st_size > LARGEST:
+            return None, f"larger than {LARGEST:,} bytes"
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        return None, f"it cannot be read: {error.strerror}"
     if path.suffix.lower() != ".ipynb":
         return text, ""
     return _cells(text)
