@@ -269,3 +269,10 @@ def test_a_token_in_an_address_is_told_nowhere():
     assert "s3cret" not in str(told.value) and "127.0.0.1" in str(told.value)
     assert without_secret("https://t0ken@github.com/a/b@c") == "https://github.com/a/b@c"
     assert without_secret("git@github.com:a/b") == "git@github.com:a/b"
+
+
+def test_half_a_character_in_a_notebook_is_replaced(tmp_path, task):
+    (tmp_path / "a.ipynb").write_text(r'{"cells": [{"cell_type": "code", "source": "x = \"\ud800\""}]}')
+    program = read_program(str(tmp_path / "a.ipynb"))
+    assert program.files == {"a.py": 'x = "?"\n'}
+    lay_out(tmp_path / "t", program, task).close()

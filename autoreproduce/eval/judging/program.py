@@ -116,7 +116,10 @@ def _cells(text: str) -> tuple[str | None, str]:
     """The code cells of a notebook, one after another; lines for the shell become comments."""
     try:
         cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
-        lines = [line for cell in cells for line in [*"".join(cell["source"]).split("\n"), ""]]
+        sources = [
+            "".join(cell["source"]).encode("utf-8", "replace").decode() for cell in cells
+        ]  # half a surrogate pair
+        lines = [line for source in sources for line in [*source.split("\n"), ""]]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None, "no notebook that can be read"
     return "\n".join(f"# {line}" if line.lstrip().startswith(("%", "!")) else line for line in lines), ""
