@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import stat
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -50,7 +51,8 @@ class MetricsFile(BaseModel):
 def read_metrics(path: Path, needs: str | None = None) -> MetricsFile:
     """The checked content of the file `path`; else as `parse_metrics`."""
     try:
-        if path.is_symlink() or path.stat().st_size > MAX_BYTES:
+        found = path.lstat()
+        if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_BYTES:  # a link leads out, a pipe waits for ever
             raise CommandError(f"{path.name}: must be a plain file of at most {MAX_BYTES // 1_000_000} MB")
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:

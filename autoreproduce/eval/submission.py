@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ from autoreproduce.benchmarks.reproducebench import recompute
 from autoreproduce.config import digest
 from autoreproduce.errors import CommandError, UsageError
 from autoreproduce.eval.judging.program import Program, is_safe
-from autoreproduce.metrics_file import parse_metrics
+from autoreproduce.metrics_file import read_metrics
 from autoreproduce.sandboxes import open_sandbox
 from autoreproduce.trial import Outcome, Trial, TrialRecord, now
 from autoreproduce.workspace import Workspace
@@ -88,9 +87,8 @@ def _outcome(trial: Trial, task: Task, result: dict[str, object]) -> Outcome:
     found = recompute(task, trial.workspace) if task.folder else None
     claimed: dict[str, float] = {}
     try:
-        text = (trial.workspace / "metrics.json").read_text(encoding="utf-8")
-        claimed = parse_metrics(text, needs=task.metric.name).metrics
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError, CommandError) as error:
+        claimed = read_metrics(trial.workspace / "metrics.json", needs=task.metric.name).metrics
+    except CommandError as error:
         if found is None or found.value is None:
             return Outcome(status="failed", reason=f"it ran and left no number: {error}", phase="full_run")
     value = found.value if found and found.value is not None else claimed[task.metric.name]

@@ -87,6 +87,13 @@ def test_what_is_left_out_is_said_and_a_notebook_hides_no_module(program):
     assert {path.name for path in (program.parent / "o" / "workspace").glob("a*")} == {"a.py", "a.ipynb.py"}
 
 
+@pytest.mark.parametrize("trick", ["os.mkfifo('metrics.json')", "os.symlink('/dev/zero', 'metrics.json')"])
+def test_a_metrics_file_that_never_ends_is_not_read(program, trick):
+    program.write_text(f"import os\n{trick}\n")
+    done = score(program, "--task", "lsm", "--levels", "execution", "--run", "python mine.py", "--sandbox", "process")
+    assert done.exit_code == 0 and "plain" in done.output
+
+
 @pytest.mark.parametrize("out", [[], ["--out", "o"]])
 def test_the_folder_one_stands_in_is_the_program_again_after_a_change(program, out):
     wanted = [".", "--task", "lsm", "--levels", "gap", "--run", "python mine.py", "--sandbox", "process", "--json"]
