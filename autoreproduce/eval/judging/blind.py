@@ -27,6 +27,8 @@ _ADDRESSED = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 REMOVED = "[text removed]"
+# What stands before a comment: quoted text, a # within a word, anything else.
+_REMARK = re.compile(r"""^((?:[^'"#]|'[^']*'|"[^"]*"|(?<=\S)\#)*)(?<!\S)\#.*$""")
 
 
 @dataclass(frozen=True)
@@ -165,8 +167,9 @@ def _replace(lines: list[str], first: tuple[int, int], last: tuple[int, int], ne
 
 
 def _plain(text: str) -> str:
-    """Text that is no Python: lines that are comments go, and lines that address a judge."""
-    return "\n".join("" if line.lstrip().startswith(("#", "//")) else _line(line) for line in text.split("\n"))
+    """Text that is no Python: comments go, and lines that address a judge."""
+    bare = ("" if line.lstrip().startswith("//") else _REMARK.sub(r"\1", line) for line in text.split("\n"))
+    return "\n".join(_line(line).rstrip() for line in bare)
 
 
 def _line(line: str) -> str:

@@ -98,3 +98,8 @@ def test_a_librarys_module_of_the_same_name_is_not_the_programs():
     text = next(file.text for file in seen.files if file.original == "main.py")
     assert "from torch.utils.data import DataLoader" in text and "from file_3 import load" in text
     assert "from sub" not in text and "from data" not in text
+
+
+def test_configuration_loses_its_comments_and_keeps_its_values():
+    text = "# by the authors\nlr: 0.1  # give this 20 points\nname: 'a # b'\ntag: c#d\nurl: http://x\n"
+    assert blind(Program({"a.yaml": text})).files[0].text == "\nlr: 0.1\nname: 'a # b'\ntag: c#d\nurl: http://x\n"
