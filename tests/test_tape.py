@@ -15,6 +15,7 @@ from autoreproduce import content
 from autoreproduce.config import Settings
 from autoreproduce.errors import TapeError, UsageError
 from autoreproduce.models import call, open_model, reply_of
+from autoreproduce.runner.choose import choose_model
 from autoreproduce.tape import (
     Drift,
     Place,
@@ -27,6 +28,7 @@ from autoreproduce.tape import (
     tape_from_journal,
     write_tape,
 )
+from autoreproduce.task import Metric, Task
 from autoreproduce.trial import Trial, TrialRecord
 
 HEAD = TapeHead(
@@ -234,3 +236,23 @@ def test_reading_tapes_needs_no_langchain():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def replayed_settings(tmp_path: Path, recorded: dict, **given) -> Settings:
+    """The settings under which a tape with `recorded` in its head is replayed."""
+    path = tmp_path / "other.jsonl"
+    write_tape(path, HEAD.model_copy(update={"settings": recorded}), CALLS)
+    task = Task(id="line", metric=Metric(name="mse"), instruction="fit")
+    return choose_model(Settings(model=f"tape:{path}", **given), task, "autoreproduce").settings
+
+
+def test_a_tape_decides_of_the_method_and_never_of_this_machine(tmp_path):
+    used = replayed_settings(tmp_path, {"k": 5, "seed": 7, "sandbox": "process", "cache_dir": "/elsewhere"}, seed=1)
+    assert (used.k, used.seed, used.sandbox) == (5, 1, "auto")
+    assert used.cache_dir == Settings().cache_dir
+
+
+@pytest.mark.parametrize("recorded", [{"k": 99}, {"bogus": 1}])
+def test_a_tape_with_a_setting_that_cannot_be_is_named(tmp_path, recorded):
+    with pytest.raises(UsageError, match=rf"other.jsonl .*{next(iter(recorded))}.*record it again"):
+        replayed_settings(tmp_path, recorded)

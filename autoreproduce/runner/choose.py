@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
 from autoreproduce.solvers.autoreproduce import Models
@@ -105,11 +107,7 @@ def _replay(name: str, settings: Settings, task: Task) -> ModelChoice:
         raise UsageError(f"no tape is shipped for {task.id} ({task.profile}): {HOW}")
     model = TapeModel.open(path)
     head = model.head
-    given = settings.model_fields_set
-    recorded = {
-        k: v for k, v in head.settings.items() if k not in given and k not in ("model", "research_model", "code_model")
-    }
-    used = Settings.model_validate({**settings.model_dump(), **recorded, "model": "tape" if shipped else name})
+    used = _as_recorded(settings, head.settings, "tape" if shipped else name, path)
     announcement = (
         f"The model's replies are REPLAYED from a tape of {head.model}, recorded {head.recorded}; all else is real. "
         f"For a live trial {HOW}."
@@ -117,3 +115,17 @@ def _replay(name: str, settings: Settings, task: Task) -> ModelChoice:
     opened = Models(model, model, head.model, head.model)
     replayed = {**head.model_dump(mode="json"), "path": path.name, "shipped": shipped}
     return ModelChoice(f"tape of {head.model}", used, opened, announcement, replayed, [model])
+
+
+def _as_recorded(settings: Settings, recorded: dict[str, Any], name: str, path: Path) -> Settings:
+    """The settings with those of the recording. What concerns this machine (the sandbox!) no tape decides."""
+    own = {*settings.model_fields_set, *Settings.MACHINE, "model", "research_model", "code_model"}
+    taken = {key: value for key, value in recorded.items() if key not in own}
+    try:
+        return Settings.model_validate({**settings.model_dump(), **taken, "model": name})
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise UsageError(
+            f"the tape {path} was recorded with a setting that is none here ({'.'.join(map(str, first['loc']))}: "
+            f"{first['msg']}): replay it with the version of then, or record it again by --record"
+        ) from None
