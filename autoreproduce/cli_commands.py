@@ -11,7 +11,7 @@ import typer
 
 from autoreproduce.config import Settings
 from autoreproduce.errors import AutoReproduceError, UsageError
-from autoreproduce.options import settings_options
+from autoreproduce.options import make_settings, settings_options
 
 if TYPE_CHECKING:
     from autoreproduce.runner.attempt import Finished, Request
@@ -108,7 +108,7 @@ def tasks(
     if markdown:
         print(markdown_tasks())
     else:
-        print_tasks(Settings(), json)
+        print_tasks(make_settings({}), json)
 
 
 @app.command()

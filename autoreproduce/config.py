@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from platformdirs import user_cache_path
-from pydantic import BaseModel, Field, SecretStr
+from pydantic import BaseModel, Field, SecretStr, model_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -114,6 +114,18 @@ class Settings(BaseSettings):
         | {"build_ca_bundle", "build_find_links", "build_constraints", "build_base"}
         | {"arxiv_api", "arxiv_url", "github_api", "github_url", "github_token", "semantic_scholar_api"}
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _limits_by_their_flags(cls, given: Any) -> Any:
+        """`memory_gb` in autoreproduce.toml is `[limits] memory_gb`; limits that are whole already stay."""
+        if not isinstance(given, dict):
+            return given
+        limits = {name: given[name] for name in Limits.model_fields if name in given}
+        others = {name: value for name, value in given.items() if name not in limits}
+        if limits and isinstance(others.get("limits", {}), dict):
+            others["limits"] = {**others.get("limits", {}), **limits}
+        return others
 
     @classmethod
     def settings_customise_sources(

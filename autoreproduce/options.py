@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 from collections.abc import Callable
 from typing import Any
 
 import typer
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
+from pydantic_settings import SettingsError
 
-from autoreproduce.config import Limits, Settings
+from autoreproduce.config import CONFIG_FILE, Limits, Settings
 from autoreproduce.errors import UsageError
 
 NOT_FLAGS = {"api_key", "github_token", "limits"}  # secrets come from the environment alone
@@ -46,7 +48,7 @@ def settings_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def make_settings(flags: dict[str, Any]) -> Settings:
     """Settings from flags, environment and file. Raises UsageError that names the field."""
-    limits = {name: flags.pop(name) for name in list(flags) if name in Limits.model_fields}
+    limits = _limits_of_environment() | {name: flags.pop(name) for name in list(flags) if name in Limits.model_fields}
     try:
         base = Settings(**flags)
         if not limits:
@@ -54,9 +56,19 @@ def make_settings(flags: dict[str, Any]) -> Settings:
         return Settings(**flags, limits=Limits.model_validate({**base.limits.model_dump(), **limits}))
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
+        where = ".".join(map(str, first["loc"])).removeprefix("limits.")
         raise UsageError(f"setting {where}: {first['msg']} (it is {first['input']!r}): correct the flag, the "
                          f"environment's AUTOREPRODUCE_{where.upper()} or autoreproduce.toml") from None  # fmt: skip
+    except SettingsError as error:
+        raise UsageError(f"{error}: correct that variable AUTOREPRODUCE_… of the environment") from None
+    except (ValueError, OSError) as error:  # no TOML, not UTF-8, not to be read
+        raise UsageError(f"{CONFIG_FILE} cannot be read ({error}): correct it, or move it away") from None
+
+
+def _limits_of_environment() -> dict[str, Any]:
+    """Limits by the names of their flags: AUTOREPRODUCE_MEMORY_GB. Settings knows them as AUTOREPRODUCE_LIMITS."""
+    names = {name: f"AUTOREPRODUCE_{name.upper()}" for name in Limits.model_fields}
+    return {name: os.environ[variable] for name, variable in names.items() if variable in os.environ}
 
 
 def _parameter(name: str, field: FieldInfo) -> inspect.Parameter:

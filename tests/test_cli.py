@@ -108,6 +108,32 @@ def test_an_unknown_key_in_the_file_is_named(in_folder: Path) -> None:
         make_settings({})
 
 
+def test_a_limit_is_set_by_environment_and_file_as_by_its_flag(
+    in_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("autoreproduce.toml").write_text("memory_gb = 3\ncpus = 1.5\n[limits]\nprocesses = 64\n")
+    monkeypatch.setenv("AUTOREPRODUCE_CPUS", "1")
+    limits = make_settings({"disk_gb": 2.0}).limits
+    assert (limits.memory_gb, limits.cpus, limits.disk_gb, limits.processes) == (3, 1, 2, 64)
+    monkeypatch.setenv("AUTOREPRODUCE_CPUS", "none")
+    with pytest.raises(UsageError, match="AUTOREPRODUCE_CPUS"):
+        make_settings({})
+
+
+@pytest.mark.parametrize("content", [b"k = [", b"\xff\xfe"])
+def test_a_file_of_settings_that_is_no_toml_is_one_line(in_folder: Path, content: bytes) -> None:
+    Path("autoreproduce.toml").write_bytes(content)
+    assert "autoreproduce.toml cannot be read" in run("doctor")
+
+
+@pytest.mark.parametrize(("name", "value"), [("K", "99"), ("LIMITS", "abc")])
+def test_a_bad_variable_of_the_environment_is_one_line(
+    in_folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(f"AUTOREPRODUCE_{name}", value)
+    assert name.lower() in run("tasks")
+
+
 def test_no_secret_is_a_flag_or_kept() -> None:
     settings = Settings(api_key="sk-secret", github_token="ghp-secret")
     assert "secret" not in str(settings.kept())
