@@ -105,6 +105,15 @@ def test_the_finished_trial_is_not_run_again(recorded: Path) -> None:
     assert (recorded / "trial/steps.jsonl").read_bytes() == before
 
 
+def test_a_finished_trial_still_gives_its_tape(recorded: Path) -> None:
+    done = autoreproduce(
+        recorded, *tiny.COMMAND, "--model", "scripted", "--base-url", "http://127.0.0.1:9/v1", "--sandbox", "process",
+        "--out", "trial", "--record", "later.jsonl",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert (recorded / "later.jsonl").read_bytes() == (recorded / "tape.jsonl").read_bytes()
+
+
 def test_a_replay_says_so_first_and_measures_the_same(recorded: Path) -> None:
     done = autoreproduce(
         recorded, *tiny.COMMAND, "--model", "tape:tape.jsonl", "--sandbox", "process", "--out", "replayed"

@@ -89,7 +89,10 @@ def attempt(request: Request) -> Finished:
         earlier = outcome is not None and outcome.status != "stopped" and accounted(outcome, trial.steps)
         if outcome is None or not earlier:
             outcome = _run(request, task, settings, choice, trial)
-        return Finished(folder, outcome, _close(trial, task, outcome, earlier), task, earlier)
+        report = _close(trial, task, outcome, earlier)
+        if settings.record:
+            _record_tape(settings.record, trial)
+        return Finished(folder, outcome, report, task, earlier)
     finally:
         trial.close()
 
@@ -114,8 +117,6 @@ def _run(request: Request, task: Task, settings: Settings, choice: ModelChoice, 
     close_accounts(outcome, trial, task, time.monotonic() - began)
     outcome.warnings += choice.warnings()
     trial.write("outcome.json", outcome.model_dump_json(indent=1))
-    if settings.record:
-        _record_tape(settings.record, trial)
     return outcome
 
 
