@@ -222,12 +222,18 @@ def resumed(folder: Path, settings: Settings, observers: Sequence[Observer] = ()
     machine = {name: getattr(settings, name) for name in Settings.MACHINE}
     task = Task.model_validate(record.task_json)
     if task.folder is not None:
-        task = load_task(task.id, task.profile)
+        task = _told(load_task(task.id, task.profile), task.instruction)
     inputs = {name: Path(value) for name, value in record.inputs.items() if value}
     return Request(
         task=task, settings=Settings(**{**record.settings, **machine}), solver=record.solver, out=folder,
         paper_file=inputs.get("paper_file"), data=inputs.get("data"), command=record.command, observers=observers,
     )  # fmt: skip
+
+
+def _told(task: Task, instruction: str) -> Task:
+    """The benchmark's task as it is now, with what --instruction added to it then."""
+    added = instruction.startswith(f"{task.instruction}\n\n")
+    return task.model_copy(update={"instruction": instruction}) if added else task
 
 
 def _absolute(path: Path | None) -> str | None:
