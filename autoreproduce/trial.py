@@ -10,7 +10,6 @@ owes at most the step it was in.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
@@ -19,7 +18,7 @@ from typing import Any, Literal
 
 from filelock import FileLock
 from filelock import Timeout as LockTimeout
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from autoreproduce import Observer, turns
 from autoreproduce.config import digest
@@ -107,10 +106,6 @@ class Trial:
     @classmethod
     def open(cls, folder: Path, record: TrialRecord, observers: Iterable[Observer] = ()) -> Trial:
         """Make the folder, or go on with it. Raises TrialError where it is locked, damaged or another trial's."""
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise TrialError(f"{folder} cannot be made ({error.strerror}): name another folder by --out") from None
         lock = _locked(folder)
         try:
             kept = folder / "trial.json"
@@ -209,24 +204,30 @@ class Trial:
     def outcome(self) -> Outcome | None:
         """How it ended, None while it has not."""
         path = self.folder / "outcome.json"
-        return Outcome.model_validate_json(path.read_text()) if path.exists() else None
+        try:
+            return Outcome.model_validate_json(path.read_text()) if path.exists() else None
+        except ValueError:
+            raise TrialError(f"{path} is damaged: remove it, and the same command makes it anew") from None
 
 
 def _locked(folder: Path) -> FileLock:
     lock = FileLock(folder / ".lock")
     try:
+        folder.mkdir(parents=True, exist_ok=True)
         lock.acquire(timeout=0)
     except LockTimeout:
         raise TrialError(
             f"{folder} is in use by another process: wait for it, or name another folder by --out"
         ) from None
+    except OSError as error:  # a file, or not open for writing
+        raise TrialError(f"{folder} cannot be a trial's folder ({error.strerror}): name another by --out") from None
     return lock
 
 
 def _record(path: Path) -> TrialRecord:
     try:
         return TrialRecord.model_validate_json(path.read_text())
-    except (ValidationError, json.JSONDecodeError) as error:
+    except ValueError as error:  # no text, no JSON, or other fields
         raise TrialError(f"{path} cannot be read ({error}): restore it, or start a new trial with --out") from error
 
 

@@ -93,6 +93,21 @@ def test_a_second_process_is_refused(tmp_path: Path) -> None:
     Trial.open(tmp_path, record()).close()
 
 
+@pytest.mark.parametrize("name", ["file", "file/below"])
+def test_a_file_cannot_be_a_trials_folder(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(TrialError, match="name another by --out"):
+        Trial.open(tmp_path / name, record())
+
+
+def test_a_damaged_outcome_is_named_with_its_mend(tmp_path: Path) -> None:
+    with_outcome = Trial.open(tmp_path, record())
+    (tmp_path / "outcome.json").write_text("{")
+    with pytest.raises(TrialError, match="remove it"):
+        _ = with_outcome.outcome
+    with_outcome.close()
+
+
 def test_a_full_disk_is_a_clear_error_and_keeps_what_was_there(tmp_path: Path) -> None:
     full = Path("/dev/full")
     if not full.exists():
