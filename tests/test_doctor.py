@@ -6,6 +6,7 @@ import pytest
 
 from autoreproduce.config import Settings
 from autoreproduce.doctor import Check, checks
+from autoreproduce.runner.listing import print_checks
 
 
 def found(**settings: object) -> dict[str, Check]:
@@ -55,3 +56,10 @@ def test_docker_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert looked["image"].ok and looked["image"].found.startswith("autoreproduce-sandbox:cpu-")
     missing = found(image="no-such-image:at-all")["image"]
     assert "not here yet" in missing.found
+
+
+@pytest.mark.parametrize(("lacks", "can_run"), [("git", False), ("Docker Engine", True), ("GPU", True)])
+def test_a_trial_needs_git_and_one_sandbox(monkeypatch: pytest.MonkeyPatch, lacks: str, can_run: bool) -> None:
+    names = ("Docker Engine", "bubblewrap", "git", "GPU")
+    monkeypatch.setattr("autoreproduce.doctor.checks", lambda _: [Check(name, name != lacks, "") for name in names])
+    assert print_checks(Settings(), as_json=False) is can_run

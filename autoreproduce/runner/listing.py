@@ -115,4 +115,5 @@ def print_checks(settings: Settings, as_json: bool) -> bool:
             mend = f": {check.mend}" if check.mend else ""
             print(f"{'ok     ' if check.ok else 'missing'}  {check.name}: {check.found}{mend}")
     sandboxes = [check for check in found if check.name in ("Docker Engine", "bubblewrap")]
-    return any(check.ok for check in sandboxes)
+    git = all(check.ok for check in found if check.name == "git")
+    return git and any(check.ok for check in sandboxes)
