@@ -7,6 +7,7 @@ repository's hooks and configuration can name programs, and git would run them o
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -50,15 +51,19 @@ class Workspace:
 
     def open(self) -> None:
         """Make the history, or put tracked files back as they were committed."""
+        if shutil.which("git") is None:
+            raise TrialError("git is not there, and it keeps the program's history: install git")
         self.folder.mkdir(parents=True, exist_ok=True)
+        for lock in self.history.glob("**/*.lock"):  # left by a killed git; the trial is locked by us
+            lock.unlink()
         if not (self.history / "HEAD").exists():
             subprocess.run(
                 ["git", "init", "-q", "--bare", "-b", "main", "--template=", str(self.history)],
                 check=True,
                 capture_output=True,
             )
+        if not self.git("for-each-ref", "refs/heads/main"):  # none, too, where a process was killed before its commit
             self.git("commit", "-q", "--allow-empty", "-m", "an empty workspace")
-        (self.history / "index.lock").unlink(missing_ok=True)  # left by a killed process; the trial is locked by us
         self.git("reset", "-q", "--hard", "HEAD")
 
     def read(self, name: str) -> str | None:
