@@ -92,6 +92,8 @@ def _reference(found: Task, settings: Settings, seeds: int, json: bool) -> list[
     for seed in range(settings.seed, settings.seed + seeds):
         seeded = settings.model_copy(update={"seed": seed})
         finished.append(_finish(Request(found, seeded, solver="reference", command=shlex.join(sys.argv)), json))
+        if (ended := finished[-1].outcome).status == "stopped" and "exit_code" not in ended.details:
+            raise typer.Exit(130)  # the user's word ends all seeds and tasks
     _say_values(found, [one.outcome for one in finished], json)
     _say_measured(found, finished, settings, json)
     return finished

@@ -81,3 +81,20 @@ def test_all_references_run_one_after_another_and_one_that_fails_stops_no_other(
     assert isinstance(done.exception, UsageError) and "1 references were not measured (broken)" in str(done.exception)
     row = next(line for line in done.output.split("\n") if line.startswith("| whole"))
     assert "| error" in row and " s " in row
+
+
+def test_ctrl_c_ends_all_references_and_not_one_seed(tmp_path, monkeypatch):
+    for name in ("first", "second"):
+        new_task(name, into=tmp_path / "reproducebench", **WHAT)
+    monkeypatch.setattr(reproducebench, "folder", lambda name: tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    begun = []
+
+    def interrupted(self, task, *_):
+        begun.append(task.id)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("autoreproduce.solvers.reference.Reference.solve", interrupted)
+    flags = ("--seeds", "2", "--sandbox", "process", "--cache-dir", str(tmp_path / "cache"))
+    assert CliRunner().invoke(app, ["reference", "all", *flags]).exit_code == 130
+    assert begun == ["first"]
