@@ -40,6 +40,8 @@ def reproduce(
     from autoreproduce.runner.attempt import Request
     from autoreproduce.runner.find import find_or_make_task
 
+    if out is not None and trial > 1:
+        raise UsageError(f"--out {out} is one trial's folder, so --trial {trial} has no say: leave one of them out")
     chosen = find_or_make_task(task, arxiv, paper, metric, instruction, settings.profile)
     command = shlex.join(["python", "-m", "autoreproduce", *sys.argv[1:]])
     _attempt(Request(chosen, settings, out=out, number=trial, paper_file=paper, data=data, command=command), json)
@@ -231,9 +233,18 @@ def _finish(request: Request, json: bool) -> Finished:
         request.observers = [view]
         finished = attempt(request)
     if finished.earlier and not json:
-        print(f"This trial ended earlier and was not run again (--trial {request.number + 1} makes another attempt).")
-    say_outcome(finished.outcome, finished.folder, sys.stdout, kind, task=finished.task)
+        print(f"This trial ended earlier and was not run again ({_another(request)} makes another attempt).")
+    say_outcome(
+        finished.outcome, finished.folder, sys.stdout, kind, task=finished.task, earlier=json and finished.earlier
+    )
     return finished
+
+
+def _another(request: Request) -> str:
+    """The flag that makes another attempt of the same."""
+    if request.out is not None or request.solver == "lineage":
+        return "another --out"
+    return "another --runs-dir" if request.solver == "reference" else f"--trial {request.number + 1}"
 
 
 def _say_values(task: Task, outcomes: list[Any], json: bool) -> None:

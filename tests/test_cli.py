@@ -64,6 +64,7 @@ def test_help_answers_at_once_and_imports_no_command() -> None:
         (["--task", "Darcy", "--model", "tape:nowhere.jsonl"], "cannot be read"),
         (["--task", "Darcy", "--model", "openai:gpt-5"], "OPENAI_API_KEY"),
         (["--task", "Darcy", "--model", "acme:one"], "unknown"),
+        (["--task", "Darcy", "--out", "there", "--trial", "2"], "leave one of them out"),
         (["--task", "Darcy", "--k", "99"], "setting k"),
         (["--task", "Darcy", "--base-url", "http://127.0.0.1:1/v1"], "--model NAME"),
     ],

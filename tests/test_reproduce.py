@@ -103,6 +103,12 @@ def test_the_finished_trial_is_not_run_again(recorded: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert (recorded / "trial/steps.jsonl").read_bytes() == before
+    assert "another --out makes another attempt" in done.stdout
+
+
+def test_machines_are_told_of_a_trial_that_ended_earlier(recorded: Path) -> None:
+    done = autoreproduce(recorded, "resume", "trial", "--base-url", "http://127.0.0.1:9/v1", "--json")
+    assert json.loads(done.stdout.splitlines()[-1])["earlier"] is True
 
 
 def test_a_finished_trial_still_gives_its_tape(recorded: Path) -> None:
