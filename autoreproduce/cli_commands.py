@@ -50,12 +50,16 @@ def reproduce(
 @app.command()
 @settings_options
 def resume(
-    settings: Settings, folder: Annotated[Path, typer.Argument(help="a trial's folder")], json: Json = False
+    settings: Settings,
+    ctx: typer.Context,
+    folder: Annotated[Path, typer.Argument(help="a trial's folder")],
+    json: Json = False,
 ) -> None:
     """Go on with a trial that was killed or stopped."""
     from autoreproduce.runner.attempt import resumed
 
-    _attempt(resumed(folder, settings), json)
+    flags = [name for name, value in ctx.params.items() if value is not None]
+    _attempt(resumed(folder, settings, flags), json)
 
 
 @app.command()

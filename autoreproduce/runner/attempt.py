@@ -19,7 +19,7 @@ from autoreproduce.benchmarks.autoexperiment import data_of
 from autoreproduce.benchmarks.reproducebench import load_task, prepare
 from autoreproduce.budget import Budget
 from autoreproduce.config import Settings, digest
-from autoreproduce.errors import AutoReproduceError, ReplyError, UsageError
+from autoreproduce.errors import AutoReproduceError, ReplyError, TrialError, UsageError
 from autoreproduce.eval.report import write_report
 from autoreproduce.eval.report.evidence import gather
 from autoreproduce.eval.result_folder import write_result
@@ -216,9 +216,18 @@ def _record(request: Request, task: Task, settings: Settings, choice: ModelChoic
     )  # fmt: skip
 
 
-def resumed(folder: Path, settings: Settings, observers: Sequence[Observer] = ()) -> Request:
-    """The request that made a trial folder, with this machine's settings (budget, sandbox, where things lie)."""
+def resumed(folder: Path, settings: Settings, flags: Sequence[str] = ()) -> Request:
+    """The request that made a trial folder, with this machine's settings (budget, sandbox, where things lie).
+
+    Raises TrialError where one of `flags` names another value of what makes the trial what it is.
+    """
     record = Trial.read(folder).record
+    given = {name: value for name, value in settings.kept().items() if name in flags}
+    changed = [
+        f"{name}: {was!r} → {given[name]!r}" for name, was in record.settings.items() if was != given.get(name, was)
+    ]
+    if changed:
+        raise TrialError(f"{folder} was begun with other settings ({'; '.join(changed)}): leave these flags out")
     machine = {name: getattr(settings, name) for name in Settings.MACHINE}
     task = Task.model_validate(record.task_json)
     if task.folder is not None:
@@ -226,7 +235,7 @@ def resumed(folder: Path, settings: Settings, observers: Sequence[Observer] = ()
     inputs = {name: Path(value) for name, value in record.inputs.items() if value}
     return Request(
         task=task, settings=Settings(**{**record.settings, **machine}), solver=record.solver, out=folder,
-        paper_file=inputs.get("paper_file"), data=inputs.get("data"), command=record.command, observers=observers,
+        paper_file=inputs.get("paper_file"), data=inputs.get("data"), command=record.command,
     )  # fmt: skip
 
 
