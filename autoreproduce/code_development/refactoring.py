@@ -14,6 +14,7 @@ from autoreproduce.code_development import clean
 from autoreproduce.code_development.loop import Ended
 from autoreproduce.code_development.phases import results_of
 from autoreproduce.commands import Edit
+from autoreproduce.errors import ReplyError
 
 if TYPE_CHECKING:
     from autoreproduce.code_development.bench import Bench, Run
@@ -27,7 +28,10 @@ def refactor(bench: Bench) -> Ended:
     worked = dict(bench.files)
     problem, candidate = "", ""
     for tries in range(1, TRIES + 1):
-        candidate, why = _rewrite(bench, problem, candidate)
+        try:
+            candidate, why = _rewrite(bench, problem, candidate)
+        except ReplyError as error:
+            return Ended("ran", f"kept as it was before refactoring: {error}", tries)
         problem = clean.problem(worked["main.py"], candidate)
         if not problem:
             run = _try(bench, {**_without_checks(worked), "main.py": candidate}, why)

@@ -8,6 +8,7 @@ from test_loop import Scripted, edit
 from autoreproduce.code_development.bench import Bench
 from autoreproduce.code_development.refactoring import refactor
 from autoreproduce.config import Settings
+from autoreproduce.errors import ReplyError
 from autoreproduce.literature_review import Summaries
 from autoreproduce.sandboxes import open_sandbox
 from autoreproduce.task import Metric, Task
@@ -74,3 +75,14 @@ def test_what_works_stays_where_no_version_passes(bench: Bench) -> None:
     assert "lost: 500" in ended.reason
     assert bench.files["main.py"] == MAIN
     assert bench.files["data.py"] == CHECKED
+
+
+def test_what_works_stays_where_no_reply_can_be_used(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unusable(*_: object, **__: object) -> None:
+        raise ReplyError("refactoring/write: 3 replies were empty: name another --model")
+
+    monkeypatch.setattr(Scripted, "command", unusable)
+    ended = refactor(bench)
+    assert ended.status == "ran"
+    assert "3 replies were empty" in ended.reason
+    assert bench.files["main.py"] == MAIN
