@@ -10,6 +10,8 @@ import ast
 import re
 from typing import Any, cast
 
+from autoreproduce.listing import file_lines
+
 MARK = "# dry run"
 DRY = re.compile(r"dry[_ -]?run", re.IGNORECASE)
 
@@ -54,7 +56,7 @@ class _Essential(ast.NodeTransformer):
     """Takes away statements that are marked as the dry run's, asserts, and ifs that only raise."""
 
     def __init__(self, source: str) -> None:
-        self.marked = {n for n, line in enumerate(source.splitlines(), 1) if line.rstrip().endswith(MARK)}
+        self.marked = {n for n, line in enumerate(file_lines(source), 1) if line.rstrip().endswith(MARK)}
 
     def visit(self, node: ast.AST) -> Any:
         """The node, or None for one that does not count."""
@@ -93,6 +95,6 @@ def without_check(source: str) -> str:
     """A module without its `if __name__ == "__main__":` block: in a phase's file that is the mini-batch check."""
     for node in reversed(ast.parse(source).body):
         if isinstance(node, ast.If) and ast.unparse(node.test).replace('"', "'") == "__name__ == '__main__'":
-            lines = source.splitlines(keepends=True)
-            return "".join(lines[: node.lineno - 1]).rstrip() + "\n" + "".join(lines[node.end_lineno :])
+            lines = source.split("\n")  # as Python counts them: str.splitlines cuts at form feeds too
+            return "\n".join(lines[: node.lineno - 1]).rstrip() + "\n" + "\n".join(lines[node.end_lineno :])
     return source

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from autoreproduce.commands import Bash, Edit, Update
 from autoreproduce.errors import CommandError, ReplyError
+from autoreproduce.listing import file_lines
 
 if TYPE_CHECKING:
     from autoreproduce.code_development.bench import Bench, Run
@@ -54,9 +55,8 @@ def develop(bench: Bench, phase: Phase, first: str, **variables: object) -> Ende
     """Write `phase.file` by the prompt `first`, then mend and improve it."""
     parsed = bench.code.command(first, {"EDIT"}, bench=bench, phase=phase.name, **variables)
     assert isinstance(parsed.command, Edit)
-    whole = Edit(
-        1, len(bench.files.get(phase.file, "").splitlines()), parsed.command.replacement
-    )  # it was asked for whole
+    there = len(file_lines(bench.files.get(phase.file, "")))
+    whole = Edit(1, there, parsed.command.replacement)  # it was asked for whole
     bench.edit(whole, phase.file, parsed.thought)
     return mend(bench, phase)
 

@@ -15,6 +15,7 @@ from autoreproduce.code_development.loop import Ended
 from autoreproduce.code_development.phases import results_of
 from autoreproduce.commands import Edit
 from autoreproduce.errors import ReplyError
+from autoreproduce.listing import file_lines
 
 if TYPE_CHECKING:
     from autoreproduce.code_development.bench import Bench, Run
@@ -43,7 +44,7 @@ def refactor(bench: Bench) -> Ended:
 
 
 def _rewrite(bench: Bench, problem: str, refused: str) -> tuple[str, str]:
-    lines = len(bench.files["main.py"].splitlines())
+    lines = len(file_lines(bench.files["main.py"]))
     parsed = bench.code.command(
         "refactoring/write", {"EDIT"}, bench=bench, phase="refactoring", problem=problem, refused=refused, lines=lines
     )

@@ -66,3 +66,9 @@ def test_the_check_at_the_end_goes_and_nothing_else() -> None:
     source = "def f():\n    return 3\n\n\nif __name__ == '__main__':\n    print(f())\n"
     assert without_check(source) == "def f():\n    return 3\n"
     assert without_check("x = 3\n") == "x = 3\n"
+
+
+def test_separators_inside_a_line_end_none() -> None:
+    source = "A = 'x\u2028y'\nB = 1\n\x0c\nif __name__ == '__main__':\n    print(A)\nC = 3\n"
+    assert without_check(source) == "A = 'x\u2028y'\nB = 1\nC = 3\n"
+    assert 7.0 not in numbers(essential("A = 'x\u2028y'\nprint(7)  # dry run\n"))
