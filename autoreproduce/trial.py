@@ -43,7 +43,7 @@ class TrialRecord(BaseModel):
     seed: int = 0
     replayed: dict[str, Any] | None = Field(None, description="the tape's head, where replies are replayed")
     command: str = ""
-    inputs: dict[str, str | None] = Field({}, description="files of the user: paper_file, data")
+    inputs: dict[str, str | None] = Field({}, description="files of the user: paper_file, data, tape")
     task_json: dict[str, Any] = Field({}, description="the task as it was, so that the folder explains itself")
 
 

@@ -106,6 +106,13 @@ def test_the_finished_trial_is_not_run_again(recorded: Path) -> None:
     assert "another --out makes another attempt" in done.stdout
 
 
+def test_a_replay_is_gone_on_with_from_another_folder(recorded: Path, tmp_path: Path) -> None:
+    flags = ("--model", "tape:tape.jsonl", "--sandbox", "process", "--out", str(tmp_path / "begun"))
+    assert autoreproduce(recorded, *tiny.COMMAND, *flags).returncode == 0
+    done = autoreproduce(tmp_path, "resume", "begun")
+    assert done.returncode == 0, done.stderr
+
+
 def test_machines_are_told_of_a_trial_that_ended_earlier(recorded: Path) -> None:
     done = autoreproduce(recorded, "resume", "trial", "--base-url", "http://127.0.0.1:9/v1", "--json")
     assert json.loads(done.stdout.splitlines()[-1])["earlier"] is True

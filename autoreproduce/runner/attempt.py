@@ -57,6 +57,7 @@ class Request:
     number: int = 1
     paper_file: Path | None = None
     data: Path | None = None
+    tape: Path | None = None
     command: str = ""
     observers: Sequence[Observer] = field(default_factory=list)
     shared: Shared = field(default_factory=Shared)
@@ -76,7 +77,7 @@ class Finished:
 @turns.at_door()
 def attempt(request: Request) -> Finished:
     """Attempt the task, or go on with the attempt that is there. Raises UsageError and TrialError before it begins."""
-    choice = choose_model(request.settings, request.task, request.solver)
+    choice = choose_model(request.settings, request.task, request.solver, request.tape)
     settings = choice.settings
     folder = request.out or _folder(request, settings)
     note = _noter(request.observers)
@@ -212,8 +213,17 @@ def _record(request: Request, task: Task, settings: Settings, choice: ModelChoic
         task_digest=task_digest(task), created=now(), versions=versions(), hardware=hardware(settings.gpus),
         seed=settings.seed, replayed=choice.replayed, command=shown(request.command),
         task_json=task.model_dump(mode="json", exclude={"digest"}),
-        inputs={"paper_file": _absolute(request.paper_file), "data": _absolute(request.data)},
+        inputs={
+            "paper_file": _absolute(request.paper_file), "data": _absolute(request.data),
+            "tape": _absolute(_tape_of(settings)),
+        },
     )  # fmt: skip
+
+
+def _tape_of(settings: Settings) -> Path | None:
+    """The file of `--model tape:FILE`."""
+    kind, _, path = (settings.model or "").partition(":")
+    return Path(path) if kind == "tape" and path else None
 
 
 def resumed(folder: Path, settings: Settings, flags: Sequence[str] = ()) -> Request:
@@ -235,7 +245,7 @@ def resumed(folder: Path, settings: Settings, flags: Sequence[str] = ()) -> Requ
     inputs = {name: Path(value) for name, value in record.inputs.items() if value}
     return Request(
         task=task, settings=Settings(**{**record.settings, **machine}), solver=record.solver, out=folder,
-        paper_file=inputs.get("paper_file"), data=inputs.get("data"), command=record.command,
+        paper_file=inputs.get("paper_file"), data=inputs.get("data"), tape=inputs.get("tape"), command=record.command,
     )  # fmt: skip
 
 

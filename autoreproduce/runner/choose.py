@@ -67,13 +67,16 @@ class ModelChoice:
         return [f"{len(other)} prompts differ from those that the tape answers, beyond numbers: {', '.join(other)}"]
 
 
-def choose_model(settings: Settings, task: Task, solver: str) -> ModelChoice:
-    """Open what answers. Raises UsageError that says how to configure a model."""
+def choose_model(settings: Settings, task: Task, solver: str, tape: Path | None = None) -> ModelChoice:
+    """Open what answers. Raises UsageError that says how to configure a model.
+
+    `tape` is where the file of `tape:FILE` lies, seen from wherever a trial is gone on with.
+    """
     if solver == "reference":
         return ModelChoice("none", settings)
     name = settings.model or _unnamed(settings, task)
     if name == "tape" or name.startswith("tape:"):
-        return _replay(name, settings, task)
+        return _replay(name, settings, task, tape)
     from autoreproduce.models import open_model
 
     research = open_model(settings, settings.research_model or name)
@@ -96,13 +99,13 @@ def _unnamed(settings: Settings, task: Task) -> str:
     return "tape"
 
 
-def _replay(name: str, settings: Settings, task: Task) -> ModelChoice:
+def _replay(name: str, settings: Settings, task: Task, tape: Path | None) -> ModelChoice:
     """A tape, under the settings it was recorded with unless the user says otherwise."""
     from autoreproduce.tape import find_tape
     from autoreproduce.tape_model import TapeModel
 
     shipped = name == "tape"
-    path = find_tape(task.id, task.profile) if shipped else Path(name.removeprefix("tape:"))
+    path = find_tape(task.id, task.profile) if shipped else tape or Path(name.removeprefix("tape:"))
     if path is None:
         raise UsageError(f"no tape is shipped for {task.id} ({task.profile}): {HOW}")
     model = TapeModel.open(path)
