@@ -43,7 +43,9 @@ class TrialRecord(BaseModel):
     seed: int = 0
     replayed: dict[str, Any] | None = Field(None, description="the tape's head, where replies are replayed")
     command: str = ""
-    inputs: dict[str, str | None] = Field({}, description="files of the user: paper_file, data, tape")
+    inputs: dict[str, str | None] = Field(
+        {}, description="files of the user: paper_file, data, tape; and what the paper held"
+    )
     task_json: dict[str, Any] = Field({}, description="the task as it was, so that the folder explains itself")
 
 
@@ -238,6 +240,9 @@ def _same_trial(old: TrialRecord, new: TrialRecord, folder: Path) -> TrialRecord
         "solver": (old.solver, new.solver),
         "task content": (old.task_digest, new.task_digest),
     }
+    papers = old.inputs.get("paper_digest"), new.inputs.get("paper_digest")
+    if all(papers):  # where a file lies may change, and it may be gone: the trial has its own copy
+        pairs["paper"] = papers
     for key in sorted({*old.settings, *new.settings}):
         pairs[key] = (old.settings.get(key), new.settings.get(key))
     changed = [f"{key}: {was!r} → {is_!r}" for key, (was, is_) in pairs.items() if was != is_]

@@ -106,6 +106,17 @@ def test_the_finished_trial_is_not_run_again(recorded: Path) -> None:
     assert "another --out makes another attempt" in done.stdout
 
 
+def test_another_paper_is_another_trial_and_a_moved_one_is_not(recorded: Path, tmp_path: Path) -> None:
+    (tmp_path / "moved.md").write_text(tiny.PAPER)
+    (tmp_path / "other.md").write_text(tiny.PAPER.replace("0.1", "0.2"))
+    base = [*tiny.COMMAND, "--model", "scripted", "--base-url", "http://127.0.0.1:9/v1", "--out", "trial"]
+    moved, other = ([*base, "--paper", str(tmp_path / name)] for name in ("moved.md", "other.md"))
+    assert autoreproduce(recorded, *moved).returncode == 0
+    done = autoreproduce(recorded, *other)
+    assert done.returncode == 2
+    assert "begun with other settings (paper: " in done.stderr
+
+
 def test_a_replay_is_gone_on_with_from_another_folder(recorded: Path, tmp_path: Path) -> None:
     flags = ("--model", "tape:tape.jsonl", "--sandbox", "process", "--out", str(tmp_path / "begun"))
     assert autoreproduce(recorded, *tiny.COMMAND, *flags).returncode == 0

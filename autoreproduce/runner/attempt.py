@@ -6,6 +6,7 @@ Whatever ends a trial, its folder says so: the solver's own failures are outcome
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections.abc import Callable, Sequence
@@ -215,9 +216,14 @@ def _record(request: Request, task: Task, settings: Settings, choice: ModelChoic
         task_json=task.model_dump(mode="json", exclude={"digest"}),
         inputs={
             "paper_file": _absolute(request.paper_file), "data": _absolute(request.data),
-            "tape": _absolute(_tape_of(settings)),
+            "tape": _absolute(_tape_of(settings)), "paper_digest": _digest_of(request.paper_file),
         },
     )  # fmt: skip
+
+
+def _digest_of(file: Path | None) -> str | None:
+    """Of what a file holds; None where there is none (any more)."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()[:16] if file and file.is_file() else None
 
 
 def _tape_of(settings: Settings) -> Path | None:
