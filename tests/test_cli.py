@@ -142,6 +142,13 @@ def test_no_secret_is_a_flag_or_kept() -> None:
     assert "--api-key" not in CliRunner().invoke(app, ["reproduce", "--help"]).output
 
 
+def test_ids_are_whole_where_tasks_are_piped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    listed = CliRunner().invoke(app, ["tasks"]).output
+    assert "2301.12664" in listed and "relative_l2" in listed
+    assert "…" not in listed
+
+
 def test_the_graph_names_the_phases() -> None:
     drawn = CliRunner().invoke(app, ["graph"]).output
     assert "method_replication" in drawn

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -24,10 +25,12 @@ def print_tasks(settings: Settings, as_json: bool) -> None:
         for row in rows:
             print(json.dumps(row))
         return
-    table = Table(*rows[0], box=None, header_style="bold") if rows else Table()
+    table = Table(box=None, header_style="bold")
+    for name in rows[0] if rows else ():
+        table.add_column(name, overflow="fold")  # an id is whole, or nothing can be done with it
     for row in rows:
         table.add_row(*map(str, row.values()))
-    Console(width=None).print(table)
+    Console(width=None if sys.stdout.isatty() else 160).print(table)
 
 
 def markdown_tasks() -> str:
