@@ -156,10 +156,14 @@ def new_task(
     into: Annotated[Path, typer.Option(help="the folder of tasks")] = Path("reproducebench"),
 ) -> None:
     """Make the folder of a new task of ReproduceBench."""
+    from autoreproduce import content
     from autoreproduce.benchmarks.scaffold import new_task as make
     from autoreproduce.benchmarks.scaffold import still_to_fill
 
     made = make(task_id, into=into, arxiv=arxiv, title=title, method=method, dataset=dataset, metric=metric)
+    read = content.folder("reproducebench")
+    if into.resolve() != read.resolve():
+        print(f"Tasks are read from {read}: move {made} there, or name that folder by --into.")
     print(f"{made} runs as it stands: autoreproduce reference {task_id}. Still to be written:")
     for name, count in still_to_fill(made).items():
         print(f"  {name}: {count} places marked FILL")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from autoreproduce.content import folder
 from autoreproduce.errors import UsageError
+from autoreproduce.papers.arxiv_client import normal_id
 
 MARK = "FILL"
 
@@ -32,10 +33,13 @@ def new_task(
     if target.exists():
         raise UsageError(f"{target} is there: name another id, or edit that folder")
     values = {
-        "id": task_id, "arxiv": f'"{arxiv}"' if arxiv else "null", "title": title, "method": method,
+        "id": task_id, "arxiv": f'"{normal_id(arxiv)}"' if arxiv else "null", "title": title, "method": method,
         "dataset": dataset, "metric": name, "direction": direction or "lower",
     }  # fmt: skip
-    _write(folder("reproducebench") / "_template", target, values)
+    try:
+        _write(folder("reproducebench") / "_template", target, values)
+    except OSError as error:
+        raise UsageError(f"{target} cannot be written ({error.strerror}): name another folder by --into") from None
     return target
 
 

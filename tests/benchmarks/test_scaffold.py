@@ -8,6 +8,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
+from autoreproduce import content
 from autoreproduce.benchmarks import reproducebench
 from autoreproduce.benchmarks.reproducebench import task_file
 from autoreproduce.benchmarks.scaffold import new_task, still_to_fill
@@ -51,12 +52,22 @@ def test_what_is_still_to_be_written_is_counted(tmp_path):
         ("Mine!", {}, "small letters"),
         ("mine", {"metric": "a b"}, "NAME:higher"),
         ("mine", {"metric": "a:up"}, "NAME:higher"),
+        ("mine", {"arxiv": 'x"y'}, "no arXiv id"),
     ],
 )
 def test_bad_names_are_refused(tmp_path, name, changed, said):
     with pytest.raises(UsageError, match=said):
         new_task(name, into=tmp_path, **{**WHAT, **changed})
     assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_no_command_reads_is_said(in_folder):
+    flags = [f"--{key}={value}" for key, value in WHAT.items()]
+    made = CliRunner().invoke(app, ["new-task", "mine", *flags])
+    assert f"Tasks are read from {content.folder('reproducebench')}" in made.output
+    (in_folder / "file").touch()
+    refused = CliRunner().invoke(app, ["new-task", "mine", *flags, "--into", "file"])
+    assert isinstance(refused.exception, UsageError) and "--into" in str(refused.exception)
 
 
 def test_a_folder_that_is_there_is_left_as_it_is(in_folder):
