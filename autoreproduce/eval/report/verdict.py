@@ -1,8 +1,8 @@
 """The verdict on a trial, in one sentence: a pure function of the outcome and the task.
 
-Only a number inside a band that was measured over seeds is called «Reproduced». A single reference number
-has no band, so the distance is said and no judgement made; a number better than the band is a deviation
-too. The band is compared here, with the numbers at hand, whatever flag the outcome carries.
+Only a number that was recomputed and lies inside a band measured over seeds is called «Reproduced». A single
+reference number has no band, so the distance is said and no judgement made; a number better than the band is
+a deviation too. The band is compared here, with the numbers at hand, whatever flag the outcome carries.
 """
 
 from __future__ import annotations
@@ -103,6 +103,8 @@ def _against_band(outcome: Outcome, task: Task, reference: Result, low: float, h
     value = outcome.metric or 0.0
     name = f"{metric_name(outcome, task)} {number(value, low, high)}"
     where = f"{_reference_words(task)} band {band(low, high)}"
+    if low <= value <= high and not outcome.recomputed:  # a claim that nothing bears out
+        return _closed("mixed", f"Ran in full: {name} by the program's own word, within the {where}", outcome, task)
     if low <= value <= high:
         return _closed("good", f"Reproduced: {name}, within the {where}", outcome, task)
     better, distance = beyond(value, low, high, task.metric.direction)

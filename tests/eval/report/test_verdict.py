@@ -28,6 +28,12 @@ def test_the_ends_belong_to_the_band(value):
     assert said(outcome(metric=value, claimed=value))[0] == "good"
 
 
+def test_a_number_that_could_not_be_recomputed_is_not_called_reproduced():
+    level, sentence = said(outcome(recomputed=False))
+    assert level == "mixed"
+    assert sentence.startswith("Ran in full: relative L2 0.0318 by the program's own word, within the reference band")
+
+
 def test_worse_than_the_band_is_not_reproduced_whatever_the_flag_says():
     level, sentence = said(outcome(metric=0.052, claimed=0.052, within_band=True))
     assert level == "mixed"
