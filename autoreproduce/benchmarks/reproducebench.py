@@ -9,6 +9,7 @@ is wrong with them is a reason and not a crash.
 from __future__ import annotations
 
 import json
+import math
 import re
 import shutil
 import stat
@@ -161,7 +162,7 @@ def recompute(task: Task, workspace: Path) -> Recomputed:
         value = float(_module(metric).metric(workspace / name, task.data_dir))
     except Exception as error:  # numpy and zipfile raise whatever a strange file leads them to
         return Recomputed(None, f"{name} cannot be used ({type(error).__name__}): {error}")
-    return Recomputed(value)
+    return Recomputed(value) if math.isfinite(value) else Recomputed(None, f"{name} gives {value}, which is no number")
 
 
 def reference_folder(task: Task) -> Path:

@@ -190,6 +190,8 @@ def test_bad_predictions_are_reasons(scored, monkeypatch):
     assert "ValueError" in reproducebench.recompute(task, workspace).reason
     np.savez(path, prediction=np.array([{}], dtype=object), allow_pickle=True)
     assert "allow_pickle" in reproducebench.recompute(task, workspace).reason
+    np.savez(path, prediction=np.full((2, 3), np.inf))
+    assert "inf, which is no number" in reproducebench.recompute(task, workspace).reason
     monkeypatch.setattr(reproducebench, "LARGEST_PREDICTIONS", 10)
     assert "over the limit" in reproducebench.recompute(task, workspace).reason
 
