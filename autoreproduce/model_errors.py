@@ -161,4 +161,4 @@ def _where(model: Any) -> str:
 
 def shown(text: str) -> str:
     """An address, or a command that holds one, as others may see it: without user and password."""
-    return re.sub(r"(?<=//)[^/?#\s]*@", "", text)
+    return re.sub(r"(https?://)[^/?#\s]*@", r"\1", text)

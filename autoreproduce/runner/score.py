@@ -19,12 +19,13 @@ from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.eval.judging.judge import Judge
 from autoreproduce.eval.judging.key_points import key_points
 from autoreproduce.eval.judging.material import Material, material_of
-from autoreproduce.eval.judging.program import NO_CODE, Program, read_program, without_secret
+from autoreproduce.eval.judging.program import NO_CODE, Program, read_program
 from autoreproduce.eval.score_page import write_page
 from autoreproduce.eval.scorers import LEVELS, Setup, open_scorers
 from autoreproduce.eval.scoring import score_trial, trials_below
 from autoreproduce.eval.structure.keep import measure_both
 from autoreproduce.eval.submission import NOT_RUN, lay_out, run_submission, submission_folder
+from autoreproduce.model_errors import shown
 from autoreproduce.models import open_model
 from autoreproduce.runner.accounts import close_accounts
 from autoreproduce.runner.suite.results import SUITE, write_results
@@ -131,9 +132,7 @@ def _task_of(folder: Path) -> Task:
 def _submitted(request: ScoreRequest) -> tuple[Path, Task]:
     """A trial's folder around the program, run where a command is given."""
     if request.task is None:
-        raise UsageError(
-            f"{without_secret(request.path)} is a program, not a trial: add --task NAME, or --paper and --metric"
-        )
+        raise UsageError(f"{shown(request.path)} is a program, not a trial: add --task NAME, or --paper and --metric")
     program = _handed_in(request)
     task = _with_data(request, request.task) if request.run else request.task
     folder = request.out or submission_folder(program, task, request.settings.runs_dir, request.run)

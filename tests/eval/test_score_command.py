@@ -133,7 +133,7 @@ def test_a_finished_trial_is_scored_again_without_running(program):
      (["mine.py", "--task", "lsn"], "did you mean"),
      (["mine.py", "--task", "lsm", "--reference", "none"], "does not exist"),
      (["mine.py", "--task", "lsm", "--reference", "tests"], "holds no code"),
-     (["mine.py", "--task", "lsm", "--out", "mine.py"], "cannot be made")],
+     (["mine.py", "--task", "lsm", "--out", "mine.py"], "cannot be a trial's folder")],
 )  # fmt: skip
 def test_bad_input_is_told_in_one_line(program, arguments, said):
     (program.parent / "tests").mkdir()

@@ -12,13 +12,14 @@ from autoreproduce.benchmarks.reproducebench import load_task
 from autoreproduce.benchmarks.schema import Reference
 from autoreproduce.errors import UsageError
 from autoreproduce.eval.judging.blind import blind
-from autoreproduce.eval.judging.program import Program, read_program, without_secret
+from autoreproduce.eval.judging.program import Program, read_program
 from autoreproduce.eval.scorers import LEVELS, Setup, open_scorers
 from autoreproduce.eval.scorers.execution import classify
 from autoreproduce.eval.scorers.lineage import hits
 from autoreproduce.eval.structure.compare import closeness, compare, counts_shared, tensors_shared, value_of
 from autoreproduce.eval.structure.syntax import read_syntax
 from autoreproduce.eval.submission import lay_out
+from autoreproduce.model_errors import shown
 from autoreproduce.trial import Outcome, Trial
 
 
@@ -267,8 +268,8 @@ def test_a_token_in_an_address_is_told_nowhere():
     with pytest.raises(UsageError, match="cannot be cloned") as told:
         read_program("http://me:s3cret@127.0.0.1:1/x")
     assert "s3cret" not in str(told.value) and "127.0.0.1" in str(told.value)
-    assert without_secret("https://t0ken@github.com/a/b@c") == "https://github.com/a/b@c"
-    assert without_secret("git@github.com:a/b") == "git@github.com:a/b"
+    assert shown("https://t0ken@github.com/a/b@c") == "https://github.com/a/b@c"
+    assert shown("git@github.com:a/b") == "git@github.com:a/b"
 
 
 def test_half_a_character_in_a_notebook_is_replaced(tmp_path, task):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import lzma
-import re
 import subprocess
 import tarfile
 import tempfile
@@ -20,6 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING
 
 from autoreproduce.errors import AutoReproduceError, UsageError
+from autoreproduce.model_errors import shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +55,7 @@ def read_program(source: str, scratch: Path | None = None, without: Sequence[Pat
     """
     if _is_url(source):
         with tempfile.TemporaryDirectory(dir=scratch) as folder:
-            return Program(**{**vars(_folder(_clone(source, Path(folder)))), "origin": without_secret(source)})
+            return Program(**{**vars(_folder(_clone(source, Path(folder)))), "origin": shown(source)})
     path = Path(source)
     if not path.exists():
         raise UsageError(f"{source} does not exist: name a file, a folder, an archive or a git URL")
@@ -133,13 +133,8 @@ def _is_url(source: str) -> bool:
     return source.startswith(("https://", "http://", "ssh://", "git://", "file://", "git@"))
 
 
-def without_secret(source: str) -> str:
-    """A web address without the user and token that it may hold; anything else as it is."""
-    return re.sub(r"^(https?://)[^/]*@", r"\1", source)
-
-
 def _clone(url: str, folder: Path) -> Path:
-    target, shown = folder / "clone", without_secret(url)
+    target, address = folder / "clone", shown(url)
     command = ["git", "-c", "core.hooksPath=/dev/null", "clone", "-q", "--depth", "1", "--", url, str(target)]
     try:
         done = subprocess.run(
@@ -148,10 +143,10 @@ def _clone(url: str, folder: Path) -> Path:
         )  # fmt: skip
     except (subprocess.TimeoutExpired, FileNotFoundError) as error:
         why = "no git" if isinstance(error, FileNotFoundError) else "it took over 300 s"
-        raise UsageError(f"{shown} cannot be cloned ({why}): clone it yourself and name the folder") from None
+        raise UsageError(f"{address} cannot be cloned ({why}): clone it yourself and name the folder") from None
     if done.returncode:
         why = " ".join(done.stderr.split())[-300:]
-        raise UsageError(f"{shown} cannot be cloned ({why}): clone it yourself and name the folder")
+        raise UsageError(f"{address} cannot be cloned ({why}): clone it yourself and name the folder")
     return target
 
 
