@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from autoreproduce import Sandbox
 from autoreproduce.autoexperiment.compare import Comparison, Tolerance, compare, upstream_losses
@@ -32,11 +32,14 @@ from autoreproduce.errors import SandboxError, SourceError
 from autoreproduce.sandboxes import open_sandbox
 
 Note = Callable[[str], None]
+NAN_STAYS = ConfigDict(ser_json_inf_nan="constants")  # a null could not be read again as a number
 _ECHO = re.compile(r"^echo Experiment (\d+)[ \t]*\n", re.MULTILINE)
 
 
 class Judged(BaseModel):
     """One rule's answer: whether all experiments pass, the loss of each, and why those that fail do."""
+
+    model_config = NAN_STAYS
 
     passed: bool
     losses: dict[str, float]
@@ -46,6 +49,8 @@ class Judged(BaseModel):
 
 class TaskOutcome(BaseModel):
     """An attempt's end. `kind` is `passed`, `wrong numbers`, `no numbers`, `submission` or what stopped the command."""
+
+    model_config = NAN_STAYS
 
     combined_id: str
     paper_id: str

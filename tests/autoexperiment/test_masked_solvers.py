@@ -268,3 +268,12 @@ def test_passages_for_several_functions_are_those_of_each():
     paper = "\n\n".join(f"The rule of part{n} is here. {f'filler{n} ' * 150}" for n in range(12))
     found = paper_for(paper, ["part2 rule2", "part9 rule9"], "passages")
     assert "part2 is" in found and "part9 is" in found and "[…]" in found and len(found) < len(paper)
+
+
+def test_an_attempt_whose_numbers_are_nan_is_counted(run, tmp_path):
+    from autoreproduce.runner.passes import read_attempts
+
+    with chat_server(["~~~python\ndef mean(values):\n    return float('nan')\n~~~"]) as server:
+        run(server, out="trials/1")
+    [(_, _, attempt)] = read_attempts(tmp_path / "trials")
+    assert not attempt.strict and not attempt.upstream and attempt.kind == "wrong numbers"
