@@ -35,7 +35,7 @@ def needed_helpers(
 
     `taken` are the qualified names of helpers that were placed already.
     """
-    theirs, ours = _scopes(submission.tree, found.node), _scopes(clean.tree, target.node)
+    theirs, ours = scopes(submission.tree, found.node), scopes(clean.tree, target.node)
     used, members = _mentioned(found.node.body)
     path = target.qualname.split(".")
     made: list[Helper] = []
@@ -147,7 +147,7 @@ def _mentioned(body: Sequence[ast.AST]) -> tuple[set[str], set[str]]:
     return names, members
 
 
-def _scopes(tree: ast.Module, wanted: Def) -> list[Scope]:
+def scopes(tree: ast.Module, wanted: Def) -> list[Scope]:
     """The module, the classes and the functions around a `def`, from the outermost."""
     found: list[Scope] = [tree]
     todo: list[ast.AST] = list(tree.body)

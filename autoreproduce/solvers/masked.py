@@ -9,6 +9,7 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from autoreproduce.autoexperiment.helpers import inside_strings, reindented, scopes
 from autoreproduce.autoexperiment.layout import lay_out, wanted_pairs
 from autoreproduce.autoexperiment.masking import read_source
 from autoreproduce.autoexperiment.outcome import Place, TaskOutcome, judge
@@ -114,17 +115,28 @@ def put_in(workspace: Path, file: str, address: str, code: str) -> None:
 
 
 def _nested(clean: Source, address: str, code: str) -> str:
-    """The code in the classes or functions that the function stands in, so that it is found by the same address."""
-    *outer, name = clean.find(address).qualname.split(".")
+    """The code in the classes or functions that the function stands in, so that it is found by the same address.
+
+    What stands beside a method stands outside its class as well: it may be called by its name or by `self`.
+    """
+    target = clean.find(address)
+    *outer, name = target.qualname.split(".")
     tree = ast.parse(code)
     if not outer or any(isinstance(node, ast.ClassDef) and node.name == outer[0] for node in tree.body):
         return code
-    if not any(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name for node in tree.body):
+    own = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name]
+    if not own:
         raise CommandError(f"the reply has no function {name}: write its whole def, at the left margin")
-    imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
-    for part in reversed(outer):
-        code = f"class {part}:\n{textwrap.indent(code, '    ')}"
-    return "".join(f"{ast.unparse(node)}\n" for node in imports) + code
+    gone = {line for node in own for line in range(node.lineno, (node.end_lineno or 0) + 1)}
+    beside = [line for n, line in enumerate(code.split("\n"), 1) if n not in gone] if target.in_class else []
+    around = scopes(clean.tree, target.node)[1:]
+    heads = [f"{'    ' * n}{_head(scope)}" for n, scope in enumerate(around)]
+    return "\n".join([*beside, *heads, reindented(code, 1, "", "    " * len(outer), inside_strings(tree))])
+
+
+def _head(scope: ast.AST) -> str:
+    name = getattr(scope, "name", "")
+    return f"class {name}:" if isinstance(scope, ast.ClassDef) else f"def {name}():"
 
 
 def functions_of(masked: MaskedTask) -> list[tuple[str, str]]:

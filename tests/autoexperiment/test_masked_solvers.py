@@ -9,6 +9,7 @@ from chat_server import Answer, chat_server
 from autoreproduce.autoexperiment.retrieval import nearest, paper_for, split
 from autoreproduce.benchmarks.autoexperiment import task_names
 from autoreproduce.errors import UsageError
+from autoreproduce.solvers.masked import put_in
 from autoreproduce.tokens import count_tokens
 from autoreproduce.trial import Trial
 
@@ -277,3 +278,29 @@ def test_an_attempt_whose_numbers_are_nan_is_counted(run, tmp_path):
         run(server, out="trials/1")
     [(_, _, attempt)] = read_attempts(tmp_path / "trials")
     assert not attempt.strict and not attempt.upstream and attempt.kind == "wrong numbers"
+
+
+BESIDE = "K = 3\n\ndef helper(x):  # by three\n    return x * K\n\n{}def f({}x):\n    return helper(x), '''a\nb'''\n"
+
+
+def test_what_a_reply_writes_beside_a_method_comes_along(tmp_path):
+    (tmp_path / "m.py").write_text("class C:\n    def f(self, x):\n        raise NotImplementedError\n")
+    helped = "def _half(self, x):\n    return x / 2\n\n"
+    put_in(
+        tmp_path,
+        "m.py",
+        "C.f",
+        BESIDE.format(helped, "self, ").replace("return helper(x)", "return helper(self._half(x))"),
+    )
+    space = {}
+    exec((tmp_path / "m.py").read_text(), space)
+    assert space["C"]().f(2) == (3.0, "a\nb"), "and a text over several lines is what it was"
+
+
+def test_what_a_reply_writes_beside_an_inner_function_comes_along(tmp_path):
+    stub = "def f(x):\n        raise NotImplementedError\n"
+    (tmp_path / "m.py").write_text(f"def outer(x):\n    by = 2\n    {stub}    return f(x)\n")
+    put_in(tmp_path, "m.py", "outer.f", BESIDE.format("", "").replace("x * K", "x * K * by"))
+    space = {}
+    exec((tmp_path / "m.py").read_text(), space)
+    assert space["outer"](2) == (12, "a\nb")
