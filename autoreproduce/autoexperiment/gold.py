@@ -36,17 +36,14 @@ class Gold:
 
 def gold_of(runs: Sequence[Any], floor: float = FLOOR) -> Gold:
     """Mean and tolerances of the results of several runs. Raises UsageError where nothing in them can be judged."""
-    tables = [paths_of(run) for run in runs]
     value, notes = runs[0], []
-    dropped = {}
-    for path in dict.fromkeys(name for table in tables for name in table):
-        if reason := _unusable([table.get(path) for table in tables]):
-            dropped[path.partition("/")[0]] = f"{path} {reason}"
+    dropped = _dropped(runs)
     if dropped and isinstance(value, dict):
         value = {key: each for key, each in value.items() if key not in dropped}
         notes = [f"left out: {reason}" for reason in dropped.values()]
-        tables = [paths_of({key: run.get(key) for key in value}) for run in runs]
-    if not paths_of(value) or value in ({}, []) or (dropped and not isinstance(runs[0], dict)):
+        runs = [{key: run.get(key) for key in value} for run in runs]
+    tables = [paths_of(run) for run in runs]
+    if not paths_of(value) or value in ({}, []) or (dropped and not isinstance(value, dict)):
         why = "; ".join(dropped.values()) or "the results are empty"
         raise UsageError(f"the command's results cannot be judged ({why}): let it report numbers that come again")
     columns = {path: [float(table[path]) for table in tables] for path in tables[0]}
@@ -76,6 +73,22 @@ def gold_on_disk(folder: Path, golds: Iterable[Any]) -> list[str]:
             values = ", ".join(f"{wanted[hit]:.6g}" for hit in sorted(hits)[:3])
             found.append(f"{path.relative_to(folder)} holds {len(hits)} of the gold numbers ({values})")
     return found
+
+
+def _dropped(runs: Sequence[Any]) -> dict[str, str]:
+    """The keys of a result under which something cannot be judged, with the reason; "" for a result without keys.
+
+    A key may hold what parts the steps of a path (`train/loss`), so it is never taken from a path.
+    """
+    keyed = all(isinstance(run, dict) for run in runs)
+    whole = [run if keyed else {"": run} for run in runs]
+    dropped = {}
+    for key in dict.fromkeys(key for run in whole for key in run):
+        tables = [paths_of(run[key], key) if key in run else {} for run in whole]
+        for path in dict.fromkeys(name for table in tables for name in table):
+            if reason := _unusable([table.get(path) for table in tables]):
+                dropped[key] = f"{path} {reason}"
+    return dropped
 
 
 def _unusable(values: Sequence[Any]) -> str:

@@ -308,6 +308,12 @@ def test_results_that_cannot_be_judged(runs: list[object], said: str) -> None:
         gold_of(runs)
 
 
+def test_a_key_with_a_slash_is_one_key() -> None:
+    runs = [{"time/s": 1.0 + 8 * n, "meta/day": f"day {n}", "train/loss": 0.5} for n in range(2)]
+    gold = gold_of(runs)
+    assert gold.value == {"train/loss": 0.5} and len(gold.notes) == 2
+
+
 def test_a_large_table_of_numbers_is_no_leak_by_chance(tmp_path: Path) -> None:
     gold = {"loss": 0.123456}
     (tmp_path / "data.csv").write_text("\n".join(f"0.{n:06d}" for n in range(100_000, 200_000)))
