@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from autoreproduce.autoexperiment.rows import as_json
+
 NUMBER = r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf)"
 _WRAPPED = re.compile(
     r"\b(?:np\.|numpy\.)?(?:float|int)\d*\(([^()]*)\)|\b(?:torch\.)?tensor\(([^()]*?)(?:,\s*\w+=[^()]*)?\)"
@@ -92,7 +94,7 @@ def _python_dict(text: str, at: int) -> tuple[Any, int] | None:
     if not last or len(line) > 20_000:
         return None
     try:
-        return ast.literal_eval(_WRAPPED.sub(lambda m: m[1] or m[2] or "0", line[:last])), at + last
+        return as_json(ast.literal_eval(_WRAPPED.sub(lambda m: m[1] or m[2] or "0", line[:last]))), at + last
     except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
         return None
 

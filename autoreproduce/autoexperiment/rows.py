@@ -103,9 +103,16 @@ def read_value(text: Any) -> Any:
     except (ValueError, RecursionError):
         pass
     try:
-        return ast.literal_eval(text.strip())
+        return as_json(ast.literal_eval(text.strip()))
     except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError) as error:
         raise ValueError(f"is neither JSON nor a Python literal ({error})") from None
+
+
+def as_json(value: Any) -> Any:
+    """A Python literal as JSON would give it back: keys are text, a tuple is a list."""
+    if isinstance(value, dict):
+        return {str(key): as_json(each) for key, each in value.items()}
+    return [as_json(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def whole_number(value: Any) -> int | None:

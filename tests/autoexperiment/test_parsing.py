@@ -21,6 +21,8 @@ from autoreproduce.autoexperiment.parsing import read_output, read_results_file
             {"a": 0, "b": 0, "c": 0},
             {"a": 1.5, "b": 2.5, "c": 3.0},
         ),
+        ("{5: 0.1, 'ci': (0.2, 0.3)}", {"5": 0, "ci": [0, 0]}, {"5": 0.1, "ci": [0.2, 0.3]}),
+        ("{5: 0.1, 'ci': (0.2, 0.3)}", None, {"5": 0.1, "ci": [0.2, 0.3]}),
         ("Total Loss: 0.3\ntotal_loss=0.25\n", {"total loss": 0.0}, {"total loss": 0.25}),
         ("IoU:\t1.2e-3 after\n", {"IoU": 0.0}, {"IoU": 0.0012}),
         ("loss -0.5", {"loss": 0.0}, {"loss": -0.5}),
