@@ -16,10 +16,10 @@ from typing import Any
 
 from autoreproduce.autoexperiment.rows import as_json
 
-NUMBER = r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf)"
-_WRAPPED = re.compile(
-    r"\b(?:np\.|numpy\.)?(?:float|int)\d*\(([^()]*)\)|\b(?:torch\.)?tensor\(([^()]*?)(?:,\s*\w+=[^()]*)?\)"
-)
+# Never a part of a longer number: of 31.42dB there is none, and not 31. What repeats gives nothing back (`(?>`, `*+`),
+# or an output of spaces would take hours.
+NUMBER = r"[-+]?(?>\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf)"
+_WRAPPED = re.compile(r"\b(?:np\.|numpy\.)?(?:float|int)\d*\(([^()]*)\)|\b(?:torch\.)?tensor\(([^()]*)\)")
 _NUMBER = re.compile(rf"(?<![\w.]){NUMBER}(?!\w)")
 # A brace that is not inside another object: after a key's colon, a comma or another opening it is.
 _OPENING = re.compile(r"(?<![\[{,])(?<![\[{,] )(?<![\"']:)(?<![\"']: )\{")
@@ -94,9 +94,14 @@ def _python_dict(text: str, at: int) -> tuple[Any, int] | None:
     if not last or len(line) > 20_000:
         return None
     try:
-        return as_json(ast.literal_eval(_WRAPPED.sub(lambda m: m[1] or m[2] or "0", line[:last]))), at + last
+        return as_json(ast.literal_eval(_unwrapped(line[:last], "0"))), at + last
     except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
         return None
+
+
+def _unwrapped(text: str, empty: str = "") -> str:
+    """`text` with NumPy's and torch's wrappers around numbers taken off, and what torch says after the numbers."""
+    return _WRAPPED.sub(lambda m: m[1] or re.split(r",\s*\w+=", m[2] or "", maxsplit=1)[0] or empty, text)
 
 
 def _fits(value: Any, wanted: Any) -> bool:
@@ -149,10 +154,10 @@ def _by_names(text: str, wanted: Mapping[str, Any]) -> Read:
 def _after_name(text: str, key: str, shape: Any) -> Any:
     """The last number, or list of numbers, that follows a name: `Total loss: 0.3`, `total_loss=0.3`."""
     name = r"[\W_]*".join(re.escape(word) for word in re.findall(r"[A-Za-z]+|\d+", key))
-    start = rf"(?i)(?<![A-Za-z0-9]){name}[\"']?\s*(?:is|of|=|:|->|\|)?\s*"
+    start = rf"(?i)(?<![A-Za-z0-9]){name}[\"']?\s*+(?:(?:is|of|=|:|->|\|)\s*+)?"
     if not name or isinstance(shape, dict):
         return None
-    plain = _WRAPPED.sub(lambda m: m[1] or m[2] or "", text)
+    plain = _unwrapped(text)
     if isinstance(shape, list):
         lists = re.findall(rf"{start}[\[(]([^\[\]()]*)[\])]", plain)
         return [float(each) for each in re.findall(NUMBER, lists[-1])] if lists else None
