@@ -224,7 +224,8 @@ def _mask_rows(path: Path, elsewhere: dict[str, Row], faults: Faults) -> tuple[M
 def mask_row(row: Row, paper_id: str) -> MaskRow:
     """A row of functions as it is meant; text where a number is wanted becomes None."""
     func_id, file, name, passage, description = (
-        str(row.get(key) or "") for key in ("func_id", "file", "name", "relevant_paper", "description")
+        "" if row.get(key) is None else str(row[key])
+        for key in ("func_id", "file", "name", "relevant_paper", "description")
     )
     header, start, end = (whole_number(row.get(key)) for key in ("header_line", "line_start", "line_end"))
     return MaskRow(paper_id, func_id, file, name, header, start, end, passage, description)

@@ -10,7 +10,7 @@ import pytest
 from public_data import EXPERIMENTS, FIRST, FUNCTIONS, SECOND
 
 from autoreproduce.autoexperiment.audit import audit, audit_text
-from autoreproduce.autoexperiment.dataset import Dataset, load_dataset
+from autoreproduce.autoexperiment.dataset import Dataset, find_root, load_dataset
 from autoreproduce.autoexperiment.layout import lay_out
 from autoreproduce.autoexperiment.locating import Located, locate
 from autoreproduce.autoexperiment.selection import counts, select_tasks, task_of
@@ -247,6 +247,12 @@ def test_the_workspace_holds_what_upstream_gives_and_no_gold(public: Make, tmp_p
     assert "3.082207" not in everything and "25.5" not in everything and "secret" not in everything
     lay_out(task, tmp_path / "bare", readme=False, commands=False, paper=False)
     assert not {"README.md", "refsol.sh", "paper.txt"} & {path.name for path in (tmp_path / "bare").iterdir()}
+
+
+def test_ids_may_be_numbers(public: Make) -> None:
+    path = find_root(public()) / FIRST / "functions.jsonl"
+    path.write_text(path.read_text().replace('"func_id": "0"', '"func_id": 0'))
+    assert task_of(load_dataset(path.parents[1]), f"{FIRST}_0").id == f"{FIRST}_0"
 
 
 def test_the_public_text_is_an_option(public: Make, tmp_path: Path) -> None:
