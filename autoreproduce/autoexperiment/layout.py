@@ -6,6 +6,7 @@ Gold lies outside `code/`, and only `code/` is ever copied.
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
@@ -37,12 +38,17 @@ def lay_out(
     if paper and task.paper.text:
         (folder / "paper.txt").write_text(task.paper.text, encoding="utf-8")
     if commands:
-        runnable = task.solution.replace("{seed}", "${SEED:-0}")  # the harness puts each seed in; a solver runs one
+        runnable = with_seed(task.solution, "${SEED:-0}")  # the harness puts each seed in; a solver runs one
         (folder / "refsol.sh").write_text(runnable.rstrip("\n") + "\n", encoding="utf-8")
     if not readme:
         for path in folder.glob("README*"):
             path.unlink()
     return done
+
+
+def with_seed(command: str, seed: str) -> str:
+    """A bash text with `seed` for each `{seed}`; `${seed}` is a variable of its own."""
+    return re.sub(r"(?<!\$)\{seed\}", lambda _: seed, command)
 
 
 def copy_code(code: Path, folder: Path) -> None:

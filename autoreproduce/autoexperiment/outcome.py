@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict
 from autoreproduce import Sandbox
 from autoreproduce.autoexperiment.compare import Comparison, Tolerance, compare, upstream_losses
 from autoreproduce.autoexperiment.failing import why_failed
-from autoreproduce.autoexperiment.layout import LAID_OUT, code_files, copy_code, digests, wanted_pairs
+from autoreproduce.autoexperiment.layout import LAID_OUT, code_files, copy_code, digests, wanted_pairs, with_seed
 from autoreproduce.autoexperiment.parsing import Read, read_output, read_results_file
 from autoreproduce.autoexperiment.selection import MaskedTask
 from autoreproduce.autoexperiment.taskset import PaperSet
@@ -172,7 +172,7 @@ def _made(task: MaskedTask) -> PaperSet:
 
 def seeded(command: str, seed: int) -> str:
     """A bash line that runs `command` with a seed, in `{seed}` and in $SEED, and stops at the first line that fails."""
-    return f"export SEED={seed} PYTHONHASHSEED={seed}\nset -e\n{command.replace('{seed}', str(seed))}"
+    return f"export SEED={seed} PYTHONHASHSEED={seed}\nset -e\n{with_seed(command, str(seed))}"
 
 
 def open_place(place: Place, workspace: Path) -> Sandbox:

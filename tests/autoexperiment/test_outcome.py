@@ -11,7 +11,7 @@ from public_data import FIRST, SECOND, STATS
 
 from autoreproduce.autoexperiment.dataset import load_dataset
 from autoreproduce.autoexperiment.layout import lay_out
-from autoreproduce.autoexperiment.outcome import Place, TaskOutcome, judge, split_solution
+from autoreproduce.autoexperiment.outcome import Place, TaskOutcome, judge, seeded, split_solution
 from autoreproduce.autoexperiment.selection import MaskedTask, task_of
 from autoreproduce.autoexperiment.taskset import PaperSet
 from autoreproduce.config import Limits, Settings
@@ -232,3 +232,7 @@ def test_commands_by_experiment() -> None:
         "Experiment 2": "python c.py",
     }
     assert split_solution("python a.py", names) == {"Experiment 1": "python a.py", "Experiment 2": ""}
+
+
+def test_a_variable_of_the_command_is_no_place_for_the_seed() -> None:
+    assert seeded("for seed in 7 8; do echo {seed} ${seed}; done", 2).endswith("echo 2 ${seed}; done")
