@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import textwrap
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -67,8 +66,9 @@ def usable(reply: str, function: str) -> str:
 
 def body_lines(function: str) -> list[str]:
     """The lines of a function's body that would give it away, without its docstring."""
-    node = ast.parse(textwrap.dedent(function)).body[0]
-    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    inner = function[:1].isspace()  # a method: taking its indentation off would change the texts over several lines
+    tree = ast.parse(f"if True:\n{function}" if inner else function)
+    node = next(each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef))
     body = node.body[1:] if ast.get_docstring(node) is not None else node.body
     lines = [line.strip() for part in body for line in ast.unparse(part).split("\n")]
     return [line for line in lines if len(line) >= SHORT]

@@ -22,7 +22,7 @@ from autoreproduce.autoexperiment.taskset import read_proofs
 from autoreproduce.autoexperiment.trying import Asked
 from autoreproduce.cli_autoexperiment import app, numbers
 from autoreproduce.config import Limits, Settings
-from autoreproduce.errors import UsageError
+from autoreproduce.errors import CommandError, UsageError
 from autoreproduce.sandboxes import why_not
 
 MODEL = '''\
@@ -376,3 +376,12 @@ def test_a_model_describes_functions_without_giving_them_away(repository: Path, 
     assert usable('"""Plain."""', "def f():\n    return 1") == "Plain."
     asking = CliRunner().invoke(app, command)
     assert isinstance(asking.exception, UsageError) and "--model" in str(asking.exception)
+
+
+def test_a_method_with_a_text_at_the_left_margin_can_be_described() -> None:
+    from autoreproduce.runner.describing import usable
+
+    method = '    @logged\n    def query(self):\n        return """\nselect everything from table\n"""\n'
+    assert usable("The query.", method) == "The query."
+    with pytest.raises(CommandError, match="gives away"):
+        usable("It says return '\\nselect everything from table\\n' and no more.", method)
