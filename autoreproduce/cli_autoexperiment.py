@@ -83,8 +83,10 @@ def passes(
     ways = [way for way in by.split(",") if way]
     if wrong := [way for way in ways if way not in WAYS]:
         raise UsageError(f"--by {wrong[0]}: there is {', '.join(WAYS)}")
+    if not all(ks := numbers(at, "--at")):
+        raise UsageError(f"--at {at}: Pass@k is of one attempt or more, so k begins at 1")
     attempts = [attempt for _, _, attempt in read_attempts(folder)]
-    tables = pass_tables(attempts, numbers(at))
+    tables = pass_tables(attempts, ks)
     if ways:
         tables.append(verify(folder, [way for way in WAYS if way in ways], settings.model, settings, _say))
     for table in tables:
@@ -93,13 +95,13 @@ def passes(
     print(f"The curve over n: {draw_passes(attempts, folder / 'tables' / 'passes.svg')}")
 
 
-def numbers(text: str) -> tuple[int, ...]:
+def numbers(text: str, flag: str = "--n") -> tuple[int, ...]:
     """`1..5`, `2` or `1,3` as numbers. Raises UsageError."""
     found: list[int] = []
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d+)(?:\s*\.\.\s*(\d+))?\s*", part)
         if match is None or (match[2] and int(match[2]) < int(match[1])):
-            raise UsageError(f"--n {text} is not understood: write 1..5, 2 or 1,3")
+            raise UsageError(f"{flag} {text} is not understood: write 1..5, 2 or 1,3")
         found += range(int(match[1]), int(match[2] or match[1]) + 1)
     return tuple(dict.fromkeys(found))
 

@@ -184,6 +184,9 @@ def test_a_verifier_chooses_without_the_gold(run, tmp_path):
     )
     asked = server.requests[-1].prompt
     assert "Candidate 3" in asked and "max(values)" in asked and "2.9" not in asked.split("Candidate 1")[0]
+    for at, said in (("0", "k begins at 1"), ("all", "--at all is not understood")):
+        wrong = CliRunner().invoke(app, ["passes", str(tmp_path / "suite"), "--at", at])
+        assert isinstance(wrong.exception, UsageError) and said in str(wrong.exception)
     asking = CliRunner().invoke(app, ["passes", str(tmp_path / "suite"), "--by", "checker"])
     assert isinstance(asking.exception, UsageError) and "--by agreement" in str(asking.exception)
 
