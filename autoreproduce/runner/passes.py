@@ -60,7 +60,8 @@ def _attempts(folder: Path) -> Iterator[tuple[Path, Task, Attempt]]:
 
 def _agent(folder: Path, solver: str) -> str:
     """The variant's name of a suite's attempt (SUITE/trials/TASK/VARIANT/NUMBER), else the solver's."""
-    return folder.parent.name if (folder.parents[3] / "suite.json").exists() else solver
+    above = folder.resolve().parents
+    return above[0].name if len(above) > 3 and (above[3] / "suite.json").exists() else solver
 
 
 def verify(folder: Path, by: Sequence[By], model: str | None, settings: Settings, note: Callable[[str], None]) -> Table:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 from chat_server import Answer, chat_server
@@ -144,7 +145,7 @@ def test_a_solver_of_masked_functions_needs_such_a_task(tmp_path):
         masked_of(other("lsm"))
 
 
-def test_attempts_of_a_suite_go_by_their_variant(run, tmp_path):
+def test_attempts_of_a_suite_go_by_their_variant(run, tmp_path, monkeypatch):
     from autoreproduce.runner.passes import read_attempts
 
     with chat_server([WRONG, RIGHT]) as server:
@@ -152,6 +153,8 @@ def test_attempts_of_a_suite_go_by_their_variant(run, tmp_path):
         run(server, out="alone")
     (tmp_path / "suite" / "suite.json").write_text("{}")
     assert {attempt.agent for _, _, attempt in read_attempts(tmp_path)} == {"agentless", "no-paper"}
+    monkeypatch.chdir(tmp_path / "suite" / "trials")
+    assert [attempt.agent for _, _, attempt in read_attempts(Path())] == ["no-paper"]
 
 
 def test_passages_nearest_to_a_function():
