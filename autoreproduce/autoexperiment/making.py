@@ -6,6 +6,7 @@ task is told with its reason: a command that fails, a function that is not reach
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -139,6 +140,7 @@ def _places(asked: Asked) -> list[tuple[str, str]]:
     found = []
     for name in dict.fromkeys(asked.functions):
         file, mark, address = name.partition("::")
+        file = os.path.normpath(file) if file else file  # `./train.py` is called train.py elsewhere
         if not mark:
             raise UsageError(f"{name} names no function: write FILE::NAME or FILE::CLASS.NAME")
         try:

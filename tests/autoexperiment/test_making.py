@@ -186,7 +186,7 @@ def test_candidates_by_rank(repository: Path, place: Place) -> None:
 @pytest.mark.slow
 def test_a_task_set_is_made_proven_and_read_again(repository: Path, place: Place) -> None:
     made = make_tasks(asked(repository, paper=PAPER, n=(1, 3), sample=3, functions=(
-        "model.py::Line.gradient", "model.py::squared_loss", "model.py::useless", "model.py::never",
+        "./model.py::Line.gradient", "model.py::squared_loss", "model.py::useless", "model.py::never",
     )), place)  # fmt: skip
     assert by_id(made) == {
         "fit_": "", "fit_0": "", "fit_1": "", "fit_2": "a trivial body passes (return None)",
