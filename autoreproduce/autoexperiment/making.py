@@ -114,7 +114,12 @@ def _checked(asked: Asked) -> None:
 def _chosen(asked: Asked, ranked: list[Candidate], runs: Sequence[Run], notes: list[str]) -> list[Candidate]:
     """The functions to mask, in the order of their files; those that were named, else the best."""
     if asked.functions:
-        chosen = apart(_named(asked, runs, notes), len(asked.functions))
+        named = _named(asked, runs, notes)
+        chosen = apart(named, len(named))
+        notes += [
+            f"{each.name} lies in another function that was named, or around one: left out"
+            for each in named if each not in chosen
+        ]  # fmt: skip
     else:
         chosen = apart(ranked, asked.most_functions)
     if not chosen:

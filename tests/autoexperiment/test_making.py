@@ -213,6 +213,13 @@ def test_a_task_set_is_made_proven_and_read_again(repository: Path, place: Place
     assert not kinds - {"missing file", "upstream mask"}, kinds
 
 
+def test_of_two_named_functions_in_each_other_one_is_left_out_and_told(repository: Path, place: Place) -> None:
+    named = ("model.py::logged", "model.py::logged.inner")
+    made = make_tasks(asked(repository, n=(), functions=named), place)
+    assert [each.name for each in made.chosen] == ["model.py::logged"]
+    assert any("model.py::logged.inner lies in another function" in note for note in made.notes)
+
+
 @pytest.mark.slow
 def test_a_second_paper_joins_the_set_on_the_other_side(repository: Path, place: Place) -> None:
     first = asked(repository, n=(1,), functions=("model.py::squared_loss",), results="results.json")
