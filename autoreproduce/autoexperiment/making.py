@@ -26,6 +26,8 @@ from autoreproduce.autoexperiment.trying import Asked, Run, golds_of, together, 
 from autoreproduce.autoexperiment.writer import write_lists, write_paper, write_proofs, write_text
 from autoreproduce.errors import SourceError, UsageError
 
+UNTRIED = "mask was stopped before this task was tried: run it again"  # and not what an earlier set had proven
+
 
 @dataclass
 class MadeSet:
@@ -171,6 +173,10 @@ def _proven(asked: Asked, place: Place, code: Path, golds: Sequence[object], not
     leaks = gold_on_disk(code, golds)
     notes += leaks
     whole: dict[tuple[str, ...], TaskOutcome] = {}  # the code as it is, by the experiments run
+    write_lists(asked.out, asked.paper_id, tasks)
+    write_proofs(
+        asked.out, asked.paper_id, [Proof(combined_id=task.id, proven=False, reason=UNTRIED) for task in tasks]
+    )
     proofs = []
     for task in tasks:
         place.note(f"proving {task.id}")
@@ -180,6 +186,5 @@ def _proven(asked: Asked, place: Place, code: Path, golds: Sequence[object], not
         if leaks and proof.proven:
             proof = proof.model_copy(update={"proven": False, "reason": f"a solver can read the gold: {leaks[0]}"})
         proofs.append(proof)
-    write_lists(asked.out, asked.paper_id, tasks)
     write_proofs(asked.out, asked.paper_id, proofs)
     return proofs

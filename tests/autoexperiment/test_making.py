@@ -233,6 +233,23 @@ def test_a_second_paper_joins_the_set_on_the_other_side(repository: Path, place:
     assert set(read_proofs(made.root)) == {"fit_", "fit_0", "other_", "other_0"}
 
 
+def test_what_an_earlier_set_had_proven_does_not_count_after_a_stop(
+    repository: Path, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = asked(repository, n=(1,), functions=("model.py::squared_loss",))
+    make_tasks(first, place)
+
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("autoreproduce.autoexperiment.making.prove", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        make_tasks(replace(first, functions=("model.py::useless",)), place)
+    dataset = load_dataset(first.out)
+    assert task_of(dataset, "fit_0").functions[0].name == "useless"
+    assert not proven_only(select_tasks(dataset, [1]), read_proofs(first.out))
+
+
 @pytest.mark.slow
 def test_gold_that_stands_on_the_disk_is_found(repository: Path, place: Place) -> None:
     (repository / "train.py").write_text(TRAIN.replace('os.environ["SEED"]', "1"))
