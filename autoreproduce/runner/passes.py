@@ -72,7 +72,7 @@ def verify(folder: Path, by: Sequence[By], model: str | None, settings: Settings
     if not model and set(by) - {"agreement"}:
         raise UsageError("a checker or reader is a model: add --model provider:name, or take --by agreement")
     groups: dict[tuple[str, int, str], list[tuple[Path, Task, Attempt]]] = defaultdict(list)
-    for path, task, attempt in read_attempts(folder):
+    for path, task, attempt in (each for each in read_attempts(folder) if each[2].counts):
         groups[attempt.agent, attempt.n, attempt.combined_id].append((path, task, attempt))
     chosen: dict[tuple[str, int, str], list[bool]] = defaultdict(list)
     opened = open_model(settings, model) if model else None

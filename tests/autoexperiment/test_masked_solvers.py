@@ -8,7 +8,9 @@ import pytest
 from chat_server import Answer, chat_server
 
 from autoreproduce.autoexperiment.retrieval import nearest, paper_for, split
+from autoreproduce.autoexperiment.taskset import Proof
 from autoreproduce.benchmarks.autoexperiment import task_names
+from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
 from autoreproduce.solvers.masked import put_in
 from autoreproduce.tokens import count_tokens
@@ -310,3 +312,29 @@ def test_what_a_reply_writes_beside_an_inner_function_comes_along(tmp_path):
     space = {}
     exec((tmp_path / "m.py").read_text(), space)
     assert space["outer"](2) == (12, "a\nb")
+
+
+def test_a_verifier_is_told_why_a_candidate_has_no_numbers(run, tmp_path):
+    from typer.testing import CliRunner
+
+    from autoreproduce.cli import app
+
+    broken = "~~~python\ndef mean(values):\n    return values.size\n~~~"
+    with chat_server([broken, RIGHT, '{"reasons": ["it fails", "sum"], "chosen": 2}']) as server:
+        for out in ("suite/1", "suite/2"):
+            run(server, out=out)
+        arguments = ["passes", str(tmp_path / "suite"), "--by", "reader", "--model", "some"]
+        assert CliRunner().invoke(app, [*arguments, "--base-url", server.base_url]).exit_code == 0
+    assert "object has no attribute 'size'" in server.requests[-1].prompt
+
+
+def test_a_verifier_leaves_out_what_is_not_proven(run, tmp_path):
+    from autoreproduce.runner.passes import verify
+
+    body = "~~~python\ndef __call__(self, x, y):\n    return 0.0\n~~~"
+    with chat_server([RIGHT, body]) as server:
+        run(server, out="suite/1")
+        run(server, out="suite/2", name="0202.00002_0")
+    (tmp_path / "clone" / "proofs.jsonl").write_text(Proof(combined_id="0101.00001_0", proven=False).model_dump_json())
+    [[_, _, _, tasks, one, chosen, *_]] = verify(tmp_path / "suite", ["agreement"], None, Settings(), print).rows
+    assert tasks == 1 and one.startswith("0.00") and chosen == 0
