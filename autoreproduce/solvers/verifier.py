@@ -90,9 +90,7 @@ def by_model(
 
     `code`: the masked file or files, as the solvers saw them.
     """
-    shown = [
-        {"code": each.code, "numbers": json.dumps(each.outcome.numbers) or each.outcome.reason} for each in candidates
-    ]
+    shown = [{"code": each.code, "numbers": _gave(each.outcome)} for each in candidates]
     what = digest([masked.id, by, model_name, shown])
     trial = Trial.open(home / f"{by}-{what[:8]}", _record(masked, model_name))
     trial.phase("verify")
@@ -110,6 +108,11 @@ def by_model(
     if found.chosen > len(candidates):
         return None, f"it chose candidate {found.chosen} of {len(candidates)}"
     return found.chosen - 1, "; ".join(found.reasons)
+
+
+def _gave(outcome: TaskOutcome) -> str:
+    """The numbers of a run; where there are none, why. A reason beside numbers would name the gold."""
+    return json.dumps(outcome.numbers) if outcome.numbers else outcome.reason
 
 
 def _alike(one: Candidate, other: Candidate) -> bool:
