@@ -48,7 +48,10 @@ class Judged(BaseModel):
 
 
 class TaskOutcome(BaseModel):
-    """An attempt's end. `kind` is `passed`, `wrong numbers`, `no numbers`, `submission` or what stopped the command."""
+    """An attempt's end. `kind` is `passed`, `wrong numbers`, `no numbers`, `submission` or what stopped the command.
+
+    `exp_ids` has the paper's name of each `Experiment i`, which every task counts from 1 anew.
+    """
 
     model_config = NAN_STAYS
 
@@ -59,6 +62,7 @@ class TaskOutcome(BaseModel):
     reason: str
     strict: Judged
     upstream: Judged
+    exp_ids: dict[str, str] = {}
     numbers: dict[str, Any] = {}
     read_by: dict[str, str] = {}
     seconds: float = 0.0
@@ -153,6 +157,7 @@ def outcome_of(task: MaskedTask, ran: Sequence[Ran], answer: Any = None) -> Task
     notes = dict.fromkeys(note for each in ran for note in each.notes)
     return TaskOutcome(
         combined_id=task.id, paper_id=task.paper.id, n=task.n, kind=kind, reason=reason, strict=strict,
+        exp_ids=dict(zip(task.gold, task.exp_ids, strict=False)),
         upstream=_upstream(task, last.numbers, answer), numbers=last.numbers, read_by=last.read_by,
         seconds=sum(each.seconds for each in ran), notes=list(notes),
     )  # fmt: skip

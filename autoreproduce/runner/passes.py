@@ -50,12 +50,18 @@ def _attempts(folder: Path) -> Iterator[tuple[Path, Task, Attempt]]:
         proof = proofs.get(judged.combined_id)
         yield path.parent, task, Attempt(
             agent=_agent(path.parent, trial.record.solver), combined_id=judged.combined_id, paper_id=judged.paper_id,
-            n=judged.n, strict=judged.strict.passed, upstream=judged.upstream.passed, losses=judged.strict.losses,
+            n=judged.n, strict=judged.strict.passed, upstream=judged.upstream.passed, losses=_losses(judged),
             kind=judged.kind, counts=proof is None or proof.proven,
             steps=sum(step.kind == "model" for step in trial.steps),
             tokens=sum(outcome.usage.get(kind, 0) for kind in ("input", "output")), dollars=outcome.cost,
             seconds=outcome.seconds,
         )  # fmt: skip
+
+
+def _losses(judged: TaskOutcome) -> dict[str, float]:
+    """By the paper's own name of each experiment: `Experiment 1` is another one from task to task."""
+    alone = {name: f"{name} of {judged.combined_id}" for name in judged.strict.losses}
+    return {judged.exp_ids.get(name, alone[name]): loss for name, loss in judged.strict.losses.items()}
 
 
 def _agent(folder: Path, solver: str) -> str:

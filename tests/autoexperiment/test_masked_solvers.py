@@ -338,3 +338,16 @@ def test_a_verifier_leaves_out_what_is_not_proven(run, tmp_path):
     (tmp_path / "clone" / "proofs.jsonl").write_text(Proof(combined_id="0101.00001_0", proven=False).model_dump_json())
     [[_, _, _, tasks, one, chosen, *_]] = verify(tmp_path / "suite", ["agreement"], None, Settings(), print).rows
     assert tasks == 1 and one.startswith("0.00") and chosen == 0
+
+
+def test_losses_go_by_the_experiments_of_the_paper(run, tmp_path):
+    from autoreproduce.runner.pass_tables import loss_table
+    from autoreproduce.runner.passes import read_attempts
+
+    with chat_server([RIGHT, "~~~python\ndef spread(values, about=None):\n    return 0.0\n~~~"]) as server:
+        run(server, out="suite/1")
+        run(server, out="suite/2", name="0101.00001_1")
+    judged = tmp_path / "suite" / "1" / "judged.json"
+    assert json.loads(judged.read_text())["exp_ids"] == {"Experiment 1": "0", "Experiment 2": "1"}
+    rows = loss_table([attempt for _, _, attempt in read_attempts(tmp_path / "suite")]).rows
+    assert [(name, round(float(loss), 2)) for _, _, name, loss in rows] == [("0", 0.33), ("1", 0.0)]
