@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from autoreproduce.autoexperiment.estimate import Attempt, Rate, experiment_losses, rate, table
+from autoreproduce.autoexperiment.estimate import Attempt, Rate, Row, experiment_losses, rate, table
 from autoreproduce.eval.tables.build import Table, published_passes
 
 COSTS = {"calls": "steps", "tokens": "tokens", "dollars": "dollars", "seconds": "seconds"}
@@ -29,10 +29,20 @@ def pass_table(attempts: Sequence[Attempt], ks: Sequence[int]) -> Table:
     left = sorted({each.combined_id for each in attempts if not each.counts})
     notes = [
         "Intervals of 95 % over tasks.",
+        *_fewer(table(attempts, _by_n, ks), ks),
         f"passes.svg shows, dotted, what others published: {published_passes()[0]}.",
         *([f"Left out, since unproven: {', '.join(left)}."] if left else []),
     ]
     return Table("passes", "Masked functions", columns, rows, notes)
+
+
+def _fewer(rows: Sequence[Row], ks: Sequence[int]) -> list[str]:
+    """Where Pass@k is over fewer tasks than the row says, since the others have fewer than k attempts."""
+    return [
+        f"{row.group[0]}, n = {row.group[1]}: Pass@{k} is over the {found.tasks} of {found.tasks + found.left_out} "
+        f"tasks with {k} attempts or more."
+        for row in rows for k in ks if (found := row.pass_at.get(k)) and found.left_out
+    ]  # fmt: skip
 
 
 def paper_table(attempts: Sequence[Attempt]) -> Table:

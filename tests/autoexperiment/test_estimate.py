@@ -17,6 +17,7 @@ from autoreproduce.autoexperiment.estimate import (
     rate,
     table,
 )
+from autoreproduce.runner.pass_tables import pass_table
 
 
 def attempt(task: str, strict: bool, **more: object) -> Attempt:
@@ -104,3 +105,10 @@ def test_losses_by_experiment_and_the_gap() -> None:
     assert experiment_losses(attempts) == {("a", "p_0", "Experiment 1"): 0.25, ("a", "p_0", "Experiment 2"): 1.0}
     assert gap_closed(0.417, 0.389, 0.639) == pytest.approx(0.112)
     assert gap_closed(0.5, 0.5, 0.5) is None
+
+
+def test_a_table_says_where_a_figure_is_over_fewer_tasks() -> None:
+    attempts = [attempt("p_0", True), attempt("p_0", False), attempt("p_1", True)]
+    notes = pass_table(attempts, (1, 2)).notes
+    assert "a, n = 1: Pass@2 is over the 1 of 2 tasks with 2 attempts or more." in notes
+    assert not any("Pass@1 is over" in note for note in notes)
