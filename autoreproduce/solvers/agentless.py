@@ -20,6 +20,7 @@ from autoreproduce.solvers.masked import MaskedSolver, code_in, functions_of, pu
 
 if TYPE_CHECKING:
     from autoreproduce import Sandbox
+    from autoreproduce.autoexperiment.dataset import MaskRow
     from autoreproduce.autoexperiment.selection import MaskedTask
     from autoreproduce.trial import Trial
 
@@ -36,7 +37,8 @@ class Agentless(MaskedSolver):
             lay_out(
                 masked, Path(pristine), variant=self.settings.stub
             )  # prompts are made from the task as it was given: the same on a resume
-            questions = {pair: self._question(masked, Path(pristine), *pair) for pair in functions_of(masked)}
+            pairs = zip(functions_of(masked), masked.functions, strict=True)
+            questions = {pair: self._question(masked, Path(pristine), row, *pair) for pair, row in pairs}
         for (file, address), question in questions.items():
             if self.meter.reached:
                 trial.note(f"{address} is left as it is: {self.meter.reached}")
@@ -47,13 +49,12 @@ class Agentless(MaskedSolver):
             except (ReplyError, CommandError) as error:
                 trial.note(f"{address}: {error}")
 
-    def _question(self, masked: MaskedTask, workspace: Path, file: str, address: str) -> dict[str, Any]:
-        rows = [row for row in masked.functions if row.file == file and row.name == address.rpartition(".")[2]]
-        about = " ".join([address, *(row.description for row in rows)])
+    def _question(self, masked: MaskedTask, workspace: Path, row: MaskRow, file: str, address: str) -> dict[str, Any]:
+        about = f"{address} {row.description}"
         how = self.settings.retrieval
         code = (workspace / file).read_text(encoding="utf-8", errors="replace")[:ROOM]
         return {
-            "paper": paper_for(masked.paper.text, [about], how, [row.passage for row in rows]),
+            "paper": paper_for(masked.paper.text, [about], how, [row.passage]),
             "passages": how in ("passages", "oracle"), "experiments": masked.what_to_do, "commands": masked.solution,
             "file": file, "function": address, "code": code, "others": "\n".join(mentions(workspace, file, [address])),
         }  # fmt: skip

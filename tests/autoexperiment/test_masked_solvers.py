@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from chat_server import Answer, chat_server
 
+from autoreproduce.autoexperiment.dataset import find_root
 from autoreproduce.autoexperiment.retrieval import nearest, paper_for, split
 from autoreproduce.autoexperiment.taskset import Proof
 from autoreproduce.benchmarks.autoexperiment import task_names
@@ -351,3 +352,17 @@ def test_losses_go_by_the_experiments_of_the_paper(run, tmp_path):
     assert json.loads(judged.read_text())["exp_ids"] == {"Experiment 1": "0", "Experiment 2": "1"}
     rows = loss_table([attempt for _, _, attempt in read_attempts(tmp_path / "suite")]).rows
     assert [(name, round(float(loss), 2)) for _, _, name, loss in rows] == [("0", 0.33), ("1", 0.0)]
+
+
+def test_of_namesakes_each_is_asked_for_with_its_own_passage(run, public):
+    root = find_root(public())
+    text = (root / "mlrc_n=2.jsonl").read_text()
+    (root / "mlrc_n=2.jsonl").write_text(
+        text.replace('"relevant_paper": "", "description": "Sq', '"relevant_paper": "Of squares.", "description": "Sq')
+        .replace('"relevant_paper": "", "description": "Log', '"relevant_paper": "Of logs.", "description": "Log')
+    )  # fmt: skip
+    with chat_server(lambda _: "~~~python\ndef __call__(self, x, y):\n    return 0.0\n~~~") as server:
+        run(server, name="0202.00002_0,1", retrieval="oracle")
+    asked = [request.prompt for request in server.requests]
+    assert ["Of squares." in each for each in asked] == [True, False]
+    assert ["Of logs." in each for each in asked] == [False, True]
