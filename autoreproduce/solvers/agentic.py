@@ -88,13 +88,13 @@ class Agentic(MaskedSolver):
         return [TodoListMiddleware()]
 
     def _start(self, masked: MaskedTask) -> dict[str, Any]:
-        """What the first message is made of; the whole paper lies in the workspace anyway."""
+        """What the first message is made of; the whole paper lies in the workspace, but for `none`."""
         how = self.settings.retrieval
         about = [f"{row.name} {row.description}" for row in masked.functions]
         return {
             "experiments": masked.experiments, "functions": functions_of(masked), "plan": self.plans,
             "paper": paper_for(masked.paper.text, about, how, [row.passage for row in masked.functions]),
-            "passages": how in ("passages", "oracle"), "paper_file": bool(masked.paper.text),
+            "passages": how in ("passages", "oracle"), "paper_file": how != "none" and bool(masked.paper.text),
             "steps": self.settings.max_steps, "seconds": round(self.settings.command_seconds),
         }  # fmt: skip
 

@@ -49,7 +49,8 @@ class MaskedSolver:
         """Lay out, attempt, judge by running the command again in a clean copy, write the outcome."""
         masked, self.task = masked_of(task), task
         if not trial.steps:
-            lay_out(masked, trial.workspace, variant=self.settings.stub)
+            shown = self.settings.retrieval != "none"
+            lay_out(masked, trial.workspace, variant=self.settings.stub, paper=shown)
         trial.observers.append(self.meter)
         trial.phase("attempt")
         answer = self.attempt(masked, model, sandbox, trial)

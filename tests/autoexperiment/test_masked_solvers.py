@@ -366,3 +366,12 @@ def test_of_namesakes_each_is_asked_for_with_its_own_passage(run, public):
     asked = [request.prompt for request in server.requests]
     assert ["Of squares." in each for each in asked] == [True, False]
     assert ["Of logs." in each for each in asked] == [False, True]
+
+
+@pytest.mark.parametrize("retrieval", ["none", "passages"])
+def test_an_agent_without_the_paper_finds_none_in_its_folder(run, retrieval):
+    with chat_server([Answer("", tools=(("submit", {"answer": "{}"}),))]) as server:
+        done = run(server, solver="agentic", retrieval=retrieval)
+    shown = retrieval == "passages"
+    assert (done.folder / "workspace" / "paper.txt").exists() == shown
+    assert ("paper.txt" in server.requests[0].prompt) == shown
