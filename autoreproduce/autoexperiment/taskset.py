@@ -30,7 +30,7 @@ class PaperSet(BaseModel):
     results: str | None = Field(None, description="file with the numbers, relative to the code; the output where None")
     patterns: dict[str, str] = Field({}, description="regular expression of a leaf's number in the output")
     seeds: list[int] = [0]
-    timeout: float = Field(600.0, gt=0, description="seconds for the whole command")
+    timeout: float = Field(1200.0, gt=0, description="seconds for the whole command; as upstream where nothing is said")
     tolerance: Tolerance = Tolerance()
     tolerances: dict[str, dict[str, Tolerance]] = {}
     addresses: dict[str, str] = Field({}, description="func_id: the function's address in its file")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from autoreproduce.autoexperiment.dataset import Dataset, load_dataset
 from autoreproduce.autoexperiment.selection import MaskedTask, select_tasks
+from autoreproduce.autoexperiment.taskset import PaperSet
 from autoreproduce.content import folder
 from autoreproduce.errors import UsageError
 from autoreproduce.task import Metric, Task
@@ -41,11 +42,11 @@ def load_task(name: str, profile: str = "small", where: Path | None = None) -> T
     """The masked task with this combined id (`PAPER_0,1`). Raises UsageError where there is none."""
     root = where or shipped()
     found = masked_task(root, name)
-    made = found.paper.made
+    made = found.paper.made or PaperSet()
     return Task(
         id=name, title=found.paper.title, method=found.paper.id, dataset="", metric=PASSED, profile=profile,
         instruction=found.experiments, digest=found.paper.text or None, masked_set=root.resolve(),
-        time_limit_minutes=(made.timeout if made else 1200.0) / 60,
+        time_limit_minutes=made.timeout / 60,
     )  # fmt: skip
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from public_data import FIRST, SECOND, STATS
 
+from autoreproduce import Execution
 from autoreproduce.autoexperiment.dataset import load_dataset
 from autoreproduce.autoexperiment.layout import lay_out
-from autoreproduce.autoexperiment.outcome import Place, TaskOutcome, judge, seeded, split_solution
+from autoreproduce.autoexperiment.outcome import Place, TaskOutcome, judge, run_experiments, seeded, split_solution
 from autoreproduce.autoexperiment.selection import MaskedTask, task_of
 from autoreproduce.autoexperiment.taskset import PaperSet
 from autoreproduce.config import Limits, Settings
@@ -236,3 +237,20 @@ def test_commands_by_experiment() -> None:
 
 def test_a_variable_of_the_command_is_no_place_for_the_seed() -> None:
     assert seeded("for seed in 7 8; do echo {seed} ${seed}; done", 2).endswith("echo 2 ${seed}; done")
+
+
+def test_a_public_task_has_the_twenty_minutes_of_upstream(task: MaskedTask) -> None:
+    asked = []
+
+    class Slow:
+        def execute(self, command: str, timeout: float) -> Execution:
+            asked.append(timeout)
+            return Execution(command, 1, "", "", 700.0)
+
+        def close(self) -> None:
+            pass
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("autoreproduce.autoexperiment.outcome.open_place", lambda *_: Slow())
+        run_experiments(task, task.paper.code, Place(Settings(), task.paper.folder))
+    assert asked == [1200.0, 500.0]
