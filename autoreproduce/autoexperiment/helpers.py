@@ -114,6 +114,7 @@ def _binds(node: ast.stmt) -> set[str]:
         future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
         return set() if future else {(each.asname or each.name).partition(".")[0] for each in node.names} - {"*"}
     targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    targets = [part for each in targets for part in (each.elts if isinstance(each, ast.Tuple) else [each])]
     names = {each.id for each in targets if isinstance(each, ast.Name)}
     return names if len(names) == len(targets) else set()
 

@@ -160,6 +160,12 @@ def test_a_nested_function_takes_helpers_of_its_scope() -> None:
     assert made.data.decode() == submission
 
 
+def test_constants_set_together_come_along() -> None:
+    clean = Source(b"def f(x):\n    raise NotImplementedError\n")
+    made = transplant(clean, Source(b"LOW, HIGH = 1, 2\n\ndef f(x):\n    return min(x, HIGH)\n"), ["f"])
+    assert made.helpers == ("HIGH", "LOW") and made.data.startswith(b"LOW, HIGH = 1, 2\n")
+
+
 def test_two_functions_share_a_helper() -> None:
     submission = CLEAN.replace("return x - 1", "return two(x)").replace(
         "step(self, x): return x", "step(self, x): return two(x)"
