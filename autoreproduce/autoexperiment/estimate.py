@@ -2,8 +2,8 @@
 
 A task with n attempts of which c pass has Pass@k = 1 - C(n-c, k) / C(n, k) (Chen et al., arXiv 2107.03374); a group's
 figure is the mean over its tasks. Tasks are what varies from one benchmark to the next, so the interval resamples
-tasks; where every task has the same figure 0 or 1, resampling shows no spread, and the exact interval of Clopper and
-Pearson over tasks is given, as it is where each task has one attempt.
+tasks; where every task has the same figure, as a single task has, resampling shows no spread, and the exact interval
+of Clopper and Pearson over tasks is given, as it is where each task has one attempt.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 Rule = Literal["strict", "upstream"]
 RESAMPLES = 10_000
+SAME = 1e-9  # two figures nearer than this are one
 
 
 @dataclass(frozen=True)
@@ -86,8 +87,8 @@ def rate(attempts: Iterable[Attempt], k: int = 1, rule: Rule = "strict", seed: i
         return None
     values = [pass_at_k(len(passes), sum(passes), k) for passes in enough]
     mean = sum(values) / len(values)
-    if set(values) <= {0.0, 1.0} and (len(set(values)) == 1 or all(len(passes) == 1 for passes in enough)):
-        low, high = clopper_pearson(round(sum(values)), len(values))
+    if max(values) - min(values) < SAME or all(len(passes) == 1 for passes in enough):
+        low, high = clopper_pearson(sum(values), len(values))
         method = "exact"
     else:
         low, high = _bootstrap(values, seed)
@@ -95,8 +96,11 @@ def rate(attempts: Iterable[Attempt], k: int = 1, rule: Rule = "strict", seed: i
     return Rate(mean, low, high, len(values), len(by_task) - len(enough), method)
 
 
-def clopper_pearson(passed: int, tried: int, level: float = 0.95) -> tuple[float, float]:
-    """The exact interval of a proportion. Raises ValueError unless 0 <= passed <= tried and tried > 0."""
+def clopper_pearson(passed: float, tried: int, level: float = 0.95) -> tuple[float, float]:
+    """The exact interval of a proportion; `passed` may be a sum of shares.
+
+    Raises ValueError unless 0 <= passed <= tried and tried > 0.
+    """
     if not 0 <= passed <= tried or tried < 1:
         raise ValueError(f"{passed} of {tried} is no proportion")
     from scipy.special import betaincinv

@@ -112,3 +112,10 @@ def test_a_table_says_where_a_figure_is_over_fewer_tasks() -> None:
     notes = pass_table(attempts, (1, 2)).notes
     assert "a, n = 1: Pass@2 is over the 1 of 2 tasks with 2 attempts or more." in notes
     assert not any("Pass@1 is over" in note for note in notes)
+
+
+def test_one_task_that_passes_now_and_then_is_no_certainty() -> None:
+    found = rate([attempt("p_0", passed) for passed in (True, False, False)])
+    assert found and found.value == pytest.approx(1 / 3) and found.low < 0.05 and found.high > 0.95
+    two = rate([attempt(task, passed) for task in ("p_0", "p_1") for passed in (True, False)])
+    assert two and (two.low, two.high) == pytest.approx(clopper_pearson(1, 2)) and two.method == "exact"
