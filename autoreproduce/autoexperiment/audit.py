@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from os.path import isfile
 
 from autoreproduce.autoexperiment.compare import paths_of
 from autoreproduce.autoexperiment.dataset import Dataset, Experiment, MaskRow, Paper, combined_id
@@ -72,7 +73,7 @@ def _paper_files(paper: Paper, faults: Faults) -> None:
 def _function(paper: Paper, row: MaskRow, place: Located | SourceError, faults: Faults) -> None:
     where = f"{combined_id(paper.id, (row.func_id,))} {row.file}::{row.name}"
     if isinstance(place, SourceError):
-        there = (paper.code / row.file).is_file()
+        there = isfile(paper.code / row.file)  # noqa: PTH113 - a Path raises for what cannot be a name
         faults.add("missing function" if there else "missing file", paper.id, where, str(place))
         return
     source, function = place.source, place.function

@@ -115,14 +115,16 @@ def read_source(folder: Path, file: str) -> Source:
     """A Python file below `folder`. Raises SourceError for one that is missing, leads out, or cannot be read."""
     pure = PurePosixPath(file)
     path = folder / pure
-    if not file or pure.is_absolute() or not path.resolve().is_relative_to(folder.resolve()):
-        raise SourceError(f"{file!r} is no file below {folder.name}: give its path relative to the repository")
     try:
+        if not file or pure.is_absolute() or not path.resolve().is_relative_to(folder.resolve()):
+            raise SourceError(f"{file!r} is no file below {folder.name}: give its path relative to the repository")
         if not path.is_file():
             raise SourceError(f"{file} is missing in {folder.name}: restore it, or name another")
         return Source(path.read_bytes(), file)
     except OSError as error:
         raise SourceError(f"{file} cannot be read ({os.strerror(error.errno or 0)}): make it a plain file") from None
+    except ValueError:
+        raise SourceError(f"{file!r:.80} cannot be the name of a file: give its path") from None
 
 
 def _laid_out(source: Source, text: str, indent: bytes, inline: bool) -> bytes:

@@ -59,10 +59,22 @@ def read_jsonl(path: Path, faults: Faults, paper_id: str = "") -> list[Row]:
             faults.add("broken row", paper_id, f"{path.name}:{number}", f"is no JSON ({error})")
             continue
         if isinstance(row, dict):
-            rows.append(row)
+            rows.append(_whole(row, line, faults, paper_id, f"{path.name}:{number}"))
         else:
             faults.add("broken row", paper_id, f"{path.name}:{number}", "is no JSON object")
     return rows
+
+
+def _whole(row: Row, line: str, faults: Faults, paper_id: str, where: str) -> Row:
+    """The row without halves of characters (`\\ud835` alone), which no file could hold."""
+    if "\\ud" not in line.lower():
+        return row
+    text = json.dumps(row, ensure_ascii=False)
+    whole = text.encode("utf-8", "replace").decode()
+    if whole != text:
+        faults.add("broken row", paper_id, where, "holds halves of characters: each is read as ?")
+    found: Row = json.loads(whole)
+    return found
 
 
 def read_json_functions(path: Path, faults: Faults, paper_id: str) -> list[Row]:

@@ -249,6 +249,20 @@ def test_the_workspace_holds_what_upstream_gives_and_no_gold(public: Make, tmp_p
     assert not {"README.md", "refsol.sh", "paper.txt"} & {path.name for path in (tmp_path / "bare").iterdir()}
 
 
+@pytest.mark.parametrize("file", ["a\0.py", "\ud835.py", "x" * 300])
+def test_what_cannot_be_a_file_or_a_text_is_a_fault(public: Make, file: str) -> None:
+    path = find_root(public()) / FIRST / "functions.jsonl"
+    row = json.loads(path.read_text().splitlines()[0]) | {"file": file, "description": "A \ud835."}
+    path.write_text(json.dumps(row))
+    found = load_dataset(path.parents[1])
+    texts = [fault.text for fault in audit(found) if fault.paper_id == FIRST]
+    assert found.papers[FIRST].functions[0].description == "A ?."
+    assert any("halves of characters" in text for text in texts)
+    assert any(
+        "cannot be the name" in text or "cannot be read" in text or "is missing in code" in text for text in texts
+    )
+
+
 def test_ids_may_be_numbers(public: Make) -> None:
     path = find_root(public()) / FIRST / "functions.jsonl"
     path.write_text(path.read_text().replace('"func_id": "0"', '"func_id": 0'))
