@@ -56,7 +56,7 @@ def to_markdown(latex: str) -> tuple[str, Converted]:
     Raises PaperError where the parser gives up, as it does on groups a thousand deep.
     """
     macros, rest = definitions(latex)
-    rest = with_environments(rest, macros)
+    rest = latex_tables.without_rules(with_environments(rest, macros))
     # in an address % is a character, but the parser takes it for a comment
     rest = re.sub(r"\\(?:url|href)\s*\{[^{}\n]*\}", lambda found: re.sub(r"(?<!\\)%", r"\%", found[0]), rest)
     begin, end = rest.find(r"\begin{document}"), rest.rfind(r"\end{document}")

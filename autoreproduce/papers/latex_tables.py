@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +16,17 @@ TAKES = {
 }  # fmt: skip
 TABULAR = ("tabular", "tabular*", "tabularx", "tabulary", "longtable", "longtable*", "tabu")
 RULES = ["hline", "toprule", "midrule", "bottomrule", "endhead", "endfirsthead", "endfoot", "endlastfoot", "centering"]
+
+# what a rule takes in brackets and braces, which the parser would leave in the next cell
+_RULE = re.compile(
+    r"\\cmidrule\s*(?:\[[^\]]*\])?\s*(?:\([^)]*\))?\s*\{[^{}]*\}|\\(?:top|mid|bottom)rule\s*\[[^\]]*\]"
+    r"|\\(?:Xhline|arrayrulecolor)\s*(?:\[[^\]]*\])?\s*\{[^{}]*\}|\\rowcolors\*?\s*(?:\[[^\]]*\])?(?:\s*\{[^{}]*\}){3}"
+)
+
+
+def without_rules(latex: str) -> str:
+    """LaTeX without the rules of tables that take options."""
+    return _RULE.sub("", latex)
 
 
 def markdown_table(nodes: Sequence[Any], render: Callable[[Sequence[Any]], str]) -> str:
@@ -44,9 +56,16 @@ def _split(nodes: Sequence[Any]) -> list[list[list[Any]]]:
 def _row(cells: list[list[Any]], render: Callable[[Sequence[Any]], str]) -> list[str]:
     texts: list[str] = []
     for cell in cells:
-        text = " ".join(render(cell).split()).replace("|", "\\|")
+        text = " ".join(_flat(render(cell)).split()).replace("|", "\\|")
         texts += [text, *[""] * (_columns(cell) - 1)]
     return texts
+
+
+def _flat(text: str) -> str:
+    """A table within a cell, which is how authors break its lines, as its words."""
+    if "|---|" not in text:
+        return text
+    return re.sub(r"(?<!\\)\|", " ", re.sub(r"\|(?:---\|)+", " ", text)).replace("\\|", "|")
 
 
 def _columns(cell: list[Any]) -> int:

@@ -98,6 +98,20 @@ def test_citations_lists_tables_captions(parts):
     assert "```latex\n\\begin{algorithm}" in parts.text
 
 
+def test_rules_and_broken_lines_of_a_table_leave_nothing_in_its_cells():
+    table = r"""\begin{tabular}{lcc}
+    \toprule[1.5pt] \rowcolors{2}{gray!25}{white} Model & \begin{tabular}[c]{@{}c@{}}MSE\\ (norm)\end{tabular} & MAE \\
+    \cmidrule(lr){2-3} \cmidrule[1pt](l{1em}){2-2} \arrayrulecolor{gray} A & $a|b$ & 0.1 \\ \Xhline{2\arrayrulewidth}
+    B & \multirow{2}{*}{\begin{tabular}{l}one \\ two\end{tabular}} & 0.2 \\ \bottomrule[1.5pt] \end{tabular}"""
+    rows = to_markdown(table)[0].strip().splitlines()
+    assert rows == [
+        "| Model | MSE (norm) | MAE |",
+        "|---|---|---|",
+        r"| A | $a\|b$ | 0.1 |",
+        "| B | one two | 0.2 |",
+    ]
+
+
 def test_figures_become_png(parts):
     assert [figure.caption for figure in parts.figures] == ["The error falls."]
     assert min(png_size(parts.figures[0].path)) > 500
