@@ -15,4 +15,4 @@ def to_text(latex: str) -> str:
         text = LatexNodes2Text(math_mode="verbatim", keep_comments=True).latex_to_text(latex)
     except Exception:  # the parser, fed with what is no LaTeX, may raise anything: then the source has to do
         text = re.sub(r"\\[A-Za-z]+|[{}]", " ", latex)
-    return " ".join(text.split())
+    return " ".join(text.replace("\u00ad", "").split())  # \\- is no letter of a title

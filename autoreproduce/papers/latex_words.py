@@ -15,6 +15,12 @@ CITES = [
     "fullcite", "supercite", "newcite", "citenum", "onlinecite",
 ]  # fmt: skip
 REFS = ["ref", "eqref", "cref", "Cref", "autoref", "pageref", "nameref", "vref", "subref"]
+JOINED = {"sfrac": "/", "diagbox": " / ", "numrange": "–", "SIrange": "–", "qtyrange": "–"}  # two arguments
+SYMBOLS = {  # that pylatexenc does not know, or gives as a character that parts a word
+    "textless": "<", "textgreater": ">", "textbar": "|", "textunderscore": "_", "slash": "/", "-": "",
+    "checkmark": "✓", "ddagger": "‡", "degree": "°", "percent": "%", "gets": "←",
+}  # fmt: skip
+DINGS = {"51": "✓", "52": "✓", "55": "✗", "56": "✗"}
 # what these macros take, in pylatexenc's notation; those in DROPPED are left out with all they take
 TAKES = {
     **dict.fromkeys([*HEADINGS, *BOLD_HEADS, "caption"], "*[{"),
@@ -24,7 +30,8 @@ TAKES = {
     "resizebox": "*{{{", "scalebox": "{[{", "rotatebox": "[{{", "makebox": "[[{", "parbox": "[[[{{",
     "multicolumn": "{{{", "multirow": "[{[{[{", "makecell": "*[{", "shortstack": "[{", "thead": "[{",
     "href": "{{", "url": "{", "footnote": "[{", "footnotetext": "[{", "item": "[", "label": "{", "adjustbox": "{{",
-    "texorpdfstring": "{{", "hyperref": "[{", "fontsize": "{{", "foreignlanguage": "{{",
+    "texorpdfstring": "{{", "hyperref": "[{", "foreignlanguage": "{{", "ding": "{",
+    **dict.fromkeys(JOINED, "[{{"),
 }  # fmt: skip
 DROPPED = {  # and all they take
     "vspace": "*{", "hspace": "*{", "vskip": "", "setlength": "{{", "addtolength": "{{", "setcounter": "{{",
@@ -37,6 +44,7 @@ DROPPED = {  # and all they take
     "arraystretch": "", "xspace": "", "tabcolsep": "", "specialrule": "{{{", "addlinespace": "[", "noalign": "{",
     "icmltitlerunning": "{", "icmlauthor": "{{", "icmlaffiliation": "{{", "icmlcorrespondingauthor": "{{",
     "icmlkeywords": "{", "icmlsetsymbol": "{{", "printAffiliationsAndNotice": "{", "label": "{",
+    "hphantom": "{", "vphantom": "{", "fontsize": "{{", "linespread": "{",
     "bibinfo": "{", "DeclareMathOperator": "*{{", "newlength": "{", "allowdisplaybreaks": "[",
 }  # fmt: skip
 MATH = re.compile(r"(equation|align|alignat|gather|multline|eqnarray|flalign|displaymath|math|dmath|IEEEeqnarray)\*?")

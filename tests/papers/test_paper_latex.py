@@ -112,6 +112,20 @@ def test_rules_and_broken_lines_of_a_table_leave_nothing_in_its_cells():
     ]
 
 
+@pytest.mark.parametrize(
+    ("latex", "text"),
+    [
+        (r"$p$ \textless{} 0.05 \textgreater{} 0", "$p$ < 0.05 > 0"),
+        (r"\newcommand{\cmark}{\ding{51}}A \cmark\ B \checkmark\ C \ding{55}", "A ✓ B ✓ C ✗"),
+        (r"\hphantom{0}9.5 {\fontsize{8}{9}\selectfont small}", "9.5 small"),
+        (r"\numrange{1}{5} \SIrange{2}{3}{\percent} \sfrac{1}{2} \SI{10}{\percent}", "1–5 2–3% 1/2 10%"),
+        (r"hyper\-networks", "hypernetworks"),
+    ],
+)
+def test_symbols_and_numbers_in_text_keep_what_they_say(latex, text):
+    assert " ".join(to_markdown(latex)[0].split()) == text
+
+
 def test_figures_become_png(parts):
     assert [figure.caption for figure in parts.figures] == ["The error falls."]
     assert min(png_size(parts.figures[0].path)) > 500
@@ -246,6 +260,7 @@ def test_macros_without_end_and_deep_groups():
         (r"\icmltitlerunning{Short}\icmltitle{The {\bf Bold} Title $x^2$}", "The Bold Title $x^2$"),
         (r"\title{One\footnote{two}\\[1ex] three}", "One three"),
         (r"\title{\Large Caf\'e}", "Café"),
+        (r"\title{Hyper\-networks}", "Hypernetworks"),
         (r"\titlespacing{x}", ""),
         (r"\title{unclosed", ""),
     ],
