@@ -231,6 +231,7 @@ class Converter:
         elif VERBATIM.fullmatch(name):
             text = "\n\n```\n" + inner.strip("\n") + "\n```\n\n"
         elif PROGRAM.fullmatch(name):
+            self.found.formulas.append(verbatim)
             text = f"\n\n```latex\n{verbatim}\n```\n\n"
         elif DRAWING.fullmatch(name):
             text = ""

@@ -85,6 +85,11 @@ def test_macros_are_put_out_in_text_and_listed_for_formulas(parts):
     assert "\\ours" not in listed
 
 
+def test_macros_of_an_algorithm_are_listed_too():
+    latex = r"\newcommand{\lr}{\eta_0}\begin{algorithmic} \State $x \gets x - \lr g$ \end{algorithmic}"
+    assert r"\lr = \eta_0" in to_markdown(latex)[0]
+
+
 def test_citations_lists_tables_captions(parts):
     assert "given [cao2021; li2020, see, Sec. 2]." in parts.text
     assert "- one **bold** thing\n- another:\n  1. inner\n  2. second" in parts.text
