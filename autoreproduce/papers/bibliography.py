@@ -116,12 +116,24 @@ def from_bib(files: list[Path], cited: list[str]) -> list[Reference]:
 
 
 def _bib_entries(text: str) -> dict[str, dict[str, str]]:
-    """The fields of the entries as they are written; what cannot be parsed is left out."""
+    """The fields of the entries as they are written; what cannot be parsed is left out.
+
+    Of a field that stands twice the first counts, as for BibTeX; the parser takes such an entry for an error.
+    """
     from bibtexparser.entrypoint import parse_string
+    from bibtexparser.model import DuplicateFieldKeyBlock, Entry
 
     logging.getLogger("bibtexparser").setLevel(logging.ERROR)  # it warns of each odd entry of a real .bib
     library = parse_string(text)
-    return {entry.key: {field.key.lower(): str(field.value) for field in entry.fields} for entry in library.entries}
+    blocks = [b.ignore_error_block if isinstance(b, DuplicateFieldKeyBlock) else b for b in library.blocks]
+    return {
+        b.key: {f.key.lower(): _bare(str(f.value)) for f in reversed(b.fields)} for b in blocks if isinstance(b, Entry)
+    }
+
+
+def _bare(value: str) -> str:
+    """A value without the quotation marks that the parser leaves around those of an entry that it refuses."""
+    return re.sub(r'^"([^"]*)"$', r"\1", value)
 
 
 def _field_reference(key: str, fields: dict[str, str]) -> Reference:

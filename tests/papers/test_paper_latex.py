@@ -9,7 +9,7 @@ from latex_maker import BBL, FILES, MAIN, write
 
 from autoreproduce.config import Settings
 from autoreproduce.errors import PaperError
-from autoreproduce.papers.bibliography import from_bibitems
+from autoreproduce.papers.bibliography import from_bib, from_bibitems
 from autoreproduce.papers.files import latex_title, read_file
 from autoreproduce.papers.latex_markdown import to_markdown
 from autoreproduce.papers.latex_source import inlined, main_file, without_comments
@@ -183,6 +183,15 @@ def test_bibliography_styles(item, title):
     assert (
         from_bibitems(rf"\begin{{thebibliography}}{{9}}\bibitem{{k}} {item}\end{{thebibliography}}")[0].title == title
     )
+
+
+def test_a_bib_entry_with_a_field_twice_is_no_lost_reference(tmp_path):
+    (tmp_path / "r.bib").write_text(
+        '@article{a, title = "The {One} title", author={A. B.}, year={2019}, year={2020}, eprint={1412.6980}}'
+    )
+    [reference] = from_bib([tmp_path / "r.bib"], ["a"])
+    assert (reference.title, reference.arxiv_id) == ("The One title", "1412.6980")
+    assert reference.text == "A. B. The One title. 2019. arXiv:1412.6980"
 
 
 def test_a_biblatex_bbl(folder, tmp_path):
