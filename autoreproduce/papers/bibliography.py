@@ -85,10 +85,10 @@ def _printed_reference(key: str, content: str) -> Reference:
 
 
 def from_biblatex(printed: str) -> list[Reference]:
-    """biblatex's .bbl: fields by name."""
+    """biblatex's .bbl: fields by name, addresses and numbers verbatim on a line of their own."""
     return [
         _field_reference(key, {name: to_text(value) for name, value in re.findall(r"\\field\{(\w+)\}\{(.*)\}", body)}
-                         | {"author": _biblatex_names(body)})
+                         | dict(re.findall(r"\\verb\{(\w+)\}\s*\\verb (.*)", body)) | {"author": _biblatex_names(body)})
         for key, body in _ENTRY.findall(printed)
     ]  # fmt: skip
 

@@ -199,14 +199,21 @@ def test_a_biblatex_bbl(folder, tmp_path):
       \name{author}{1}{}{{{hash=1}{family={Cao}, given={Shuhao},}}}
       \field{title}{Choose a Transformer}
       \field{year}{2021}
+      \verb{eprint}
+      \verb 2105.14995
+      \endverb
+      \verb{url}
+      \verb https://example.org/a_b
+      \endverb
     \endentry"""
     (folder / "main.bbl").write_text(r"\refsection{0}" + entry + r"\endrefsection")
     [reference] = read_file(Settings(), folder, tmp_path / "out").references
     assert (reference.key, reference.title, reference.text) == (
         "cao2021",
         "Choose a Transformer",
-        "Shuhao Cao. Choose a Transformer. 2021",
+        "Shuhao Cao. Choose a Transformer. 2021. arXiv:2105.14995. https://example.org/a_b",
     )
+    assert reference.arxiv_id == "2105.14995"
 
 
 def test_the_body_leaves_out_what_a_reproduction_does_not_need(parts):
