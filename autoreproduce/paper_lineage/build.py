@@ -76,14 +76,18 @@ class Builder:
             status="summary_only", summary=hit.summary.strip(), repository=hit.repository, commit=hit.commit,
             licence=hit.licence, learnt=f"{hit.learnt} ({hit.date})", from_cache=True,
         )  # fmt: skip
-        if not hit.repository or not hit.commit:
+        if not hit.repository:
             entry.reason = "no repository is known"
-        elif refusal := permits(hit.licence):
+        elif hit.commit and (refusal := permits(hit.licence)):
             entry.reason = f"{_name(hit.repository)}: {refusal}"
         elif self.settings.offline:
             entry.reason = "--offline: its code was not fetched"
-        else:
+        elif hit.commit:
             self._code(entry, hit.paths, None)
+        else:  # GitHub refused or did not answer when the rest was learnt
+            self._repository(entry, hit.repository)
+            if entry.commit:
+                self._store(entry.model_copy(update={"learnt": hit.learnt}))
         return entry
 
     def _from_network(self, choice: Choice) -> LineageEntry:

@@ -407,6 +407,18 @@ def test_a_cached_paper_whose_repository_is_gone_keeps_its_summary(world: World)
     assert "Width 32" in render([entry])
 
 
+def test_code_that_github_refused_once_is_asked_for_again_by_the_next_trial(world: World) -> None:
+    world.github.limit_reset = int(time.time()) + 3000
+    assert only(world).code == {}
+    world.github.limit_reset = None
+    world.arxiv.requests.clear()
+    entry = world.build("second")[0]
+    assert (entry.status, entry.reason, entry.from_cache) == ("code", "", True)
+    assert not world.arxiv.requests, "its summary is the cache's"
+    third = world.build("third")[0]
+    assert (third.commit, third.learnt.count("(2")) == (entry.commit, 1), "the cache has learnt the commit"
+
+
 def test_the_cached_commit_is_fetched_even_when_the_branch_went_on(world: World) -> None:
     before = only(world)
     folder = world.github.repos / "ann/waves"
