@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from rapidfuzz import fuzz
 
 SAME = 90.0  # rapidfuzz ratio of normalised titles, 0 to 100
+SPELLING = 60.0  # of the words that only one of them has: nets and networks are one word, zero and few are two
 CONTAINED = 95.0
+ARTICLES = frozenset({"a", "an", "the"})
 Item = TypeVar("Item")
 
 # What nearly every paper cites: knowing it teaches nothing about a field's customs.
@@ -29,6 +32,7 @@ EVERYONES = (
     "Group normalization",
     "Dropout: A simple way to prevent neural networks from overfitting",
     "Gaussian error linear units (GELUs)",
+    "Gaussian error linear units",
     "Long short-term memory",
     "ImageNet: A large-scale hierarchical image database",
     "ImageNet classification with deep convolutional neural networks",
@@ -58,8 +62,13 @@ def likeness(one: str, other: str) -> float:
 
 
 def same(one: str, other: str) -> bool:
-    """True where the titles differ by no more than spelling."""
-    return bool(normal(one)) and likeness(one, other) >= SAME
+    """True where the titles differ by no more than spelling: not by a number, nor by a word."""
+    if not normal(one) or likeness(one, other) < SAME:
+        return False
+    first, second = (Counter(word for word in normal(title).split() if word not in ARTICLES) for title in (one, other))
+    rests = ["".join((here - there).elements()) for here, there in ((first, second), (second, first))]
+    numbers = [sorted(re.findall(r"\d+", rest)) for rest in rests]
+    return numbers[0] == numbers[1] and (rests == ["", ""] or fuzz.ratio(*rests) >= SPELLING)
 
 
 def same_paper(wanted: str, found: str, authors: Sequence[str] = (), reference: str = "") -> bool:

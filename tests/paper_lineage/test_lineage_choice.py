@@ -83,6 +83,25 @@ def test_two_papers_with_titles_that_begin_alike_are_two() -> None:
 
 
 @pytest.mark.parametrize(
+    ("one", "other", "answer"),
+    [
+        ("Neural collaborative filtering", "Neural graph collaborative filtering", False),
+        ("Large language models are zero-shot reasoners", "Large language models are few-shot reasoners", False),
+        ("Physics informed deep learning (part I): Data-driven solutions of nonlinear partial differential equations",
+         "Physics informed deep learning (part II): Data-driven discovery of nonlinear partial differential equations",
+         False),
+        ("Searching for MobileNetV3", "Searching for MobileNetV2", False),
+        ("Generative adversarial nets", "Generative adversarial networks", True),
+        ("Time-series forecasting of colour in the sea", "Timeseries forecasting of color in sea", True),
+    ],
+)  # fmt: skip
+def test_titles_that_differ_by_a_word_or_number_are_two_papers_and_by_spelling_one(
+    one: str, other: str, answer: bool
+) -> None:
+    assert same(one, other) is same(other, one) is answer
+
+
+@pytest.mark.parametrize(
     ("wanted", "found", "authors", "reference", "answer"),
     [
         ("U-net: Convolutional networks for biomedical image segmentation",
@@ -107,7 +126,10 @@ def test_what_everyone_cites() -> None:
     assert everyones("Adam: a method for stochastic optimization.")
     assert everyones("Attention Is All You Need")
     assert not everyones("Choose a transformer: Fourier or Galerkin")
+    assert everyones("Gaussian error linear units")
     assert not everyones("Deep learning of solution operators")
+    assert not everyones("Deep Q-learning")
+    assert not everyones("Attention is not all you need")
 
 
 def test_passages_prefer_the_paragraph_that_names_the_baselines() -> None:
