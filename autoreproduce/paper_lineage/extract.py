@@ -32,7 +32,10 @@ _KINDS = {
     "abstract": r"abstract|summary",
     "introduction": r"introduction|motivation|contribution",
 }
-_GITHUB = re.compile(r"github\.com\s?/\s?([A-Za-z0-9][\w.\-]*)/[ \t]?\n?([A-Za-z0-9_.][\w.\-]*)", re.IGNORECASE)
+_GITHUB = re.compile(  # a name goes on in the next line where the first ends in its hyphen; letters of others end it
+    r"github\.com\s?/\s?([A-Za-z0-9][\w.\-]*)/[ \t]?\n?([A-Za-z0-9_.][\w.\-]*(?:(?<=\w-)\n[\w.\-]+)?)",
+    re.IGNORECASE | re.ASCII,
+)
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,7 @@ def repository_url(text: str) -> str | None:
     match = _GITHUB.search(re.sub(r"\\([_-])", r"\1", text))
     if not match:
         return None
-    owner, name = match.group(1), match.group(2).rstrip(".").removesuffix(".git")
+    owner, name = match.group(1), match.group(2).replace("\n", "").rstrip(".").removesuffix(".git")
     if not name or owner.lower() in {"orgs", "topics", "features", "sponsors"}:
         return None
     return f"https://github.com/{owner}/{name}"

@@ -106,6 +106,8 @@ def test_a_text_without_headings_gives_its_beginning() -> None:
         ("https://github.com/a/b, https://github.com/c/d)", ["a/b", "c/d"]),
         ("https://github.com/topics/pde https://gitlab.com/a/b https://github.com/alone", []),
         ("https://github.com.evil.org/a/b", []),
+        ("代码在https://github.com/a/b中。", ["a/b"]),
+        ("at https://github.com/thuml/Latent-Spectral-\nModels. We", ["thuml/Latent-Spectral-Models"]),
     ],
 )
 def test_repositories_in_a_text(text: str, urls: list[str]) -> None:
