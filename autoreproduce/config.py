@@ -10,9 +10,10 @@ import hashlib
 import json
 from pathlib import Path
 from typing import Any, ClassVar, Literal
+from urllib.parse import urlsplit
 
 from platformdirs import user_cache_path
-from pydantic import BaseModel, Field, SecretStr, model_validator
+from pydantic import BaseModel, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -127,6 +128,14 @@ class Settings(BaseSettings):
             others["limits"] = {**others.get("limits", {}), **limits}
         return others
 
+    @field_validator("arxiv_api", "arxiv_url", "github_api", "github_url", "semantic_scholar_api", "mineru_url")
+    @classmethod
+    def _address(cls, value: str | None) -> str | None:
+        """Refused at once: in the midst of a trial each client fails on it in its own way."""
+        if value is not None and not is_address(value):
+            raise ValueError("write it as https://HOST or http://HOST:PORT, with what follows")
+        return value
+
     @classmethod
     def settings_customise_sources(
         cls,
@@ -140,6 +149,15 @@ class Settings(BaseSettings):
     def kept(self) -> dict[str, Any]:
         """The settings that make a trial what it is: a resumed trial must have the same."""
         return self.model_dump(mode="json", exclude=set(self.MACHINE))
+
+
+def is_address(text: str) -> bool:
+    """True for an http address with a host."""
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port out of range, half an IPv6 address
+        return False
 
 
 def digest(value: object) -> str:

@@ -57,7 +57,8 @@ def make_settings(flags: dict[str, Any]) -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])).removeprefix("limits.")
-        raise UsageError(f"setting {where}: {first['msg']} (it is {first['input']!r}): correct the flag, the "
+        said = first["msg"].removeprefix("Value error, ")
+        raise UsageError(f"setting {where}: {said} (it is {first['input']!r}): correct the flag, the "
                          f"environment's AUTOREPRODUCE_{where.upper()} or autoreproduce.toml") from None  # fmt: skip
     except SettingsError as error:
         raise UsageError(f"{error}: correct that variable AUTOREPRODUCE_… of the environment") from None

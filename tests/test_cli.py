@@ -93,6 +93,12 @@ def test_an_error_is_one_line_on_stderr_without_a_traceback(tmp_path: Path) -> N
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.parametrize("wrong", ["api.github.com", "", "ftp://x", "http://", "http://[::1", "http://x:99999"])
+def test_an_address_that_is_none_is_refused_before_anything_is_done(in_folder: Path, wrong: str) -> None:
+    with pytest.raises(UsageError, match=r"setting github_api: write it as https://HOST .*AUTOREPRODUCE_GITHUB_API"):
+        make_settings({"github_api": wrong})
+
+
 def test_flags_stand_above_environment_above_file(in_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("autoreproduce.toml").write_text('model = "file"\nk = 7\nmax_debug = 4\n')
     monkeypatch.setenv("AUTOREPRODUCE_MODEL", "environment")
