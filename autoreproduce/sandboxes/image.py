@@ -106,9 +106,9 @@ def _follow(lines: Iterator[dict[str, Any]], note: Callable[[str], None]) -> Non
     last: list[str] = []
     for line in lines:
         if "error" in line:
-            said = " / ".join(last) or line["error"].strip()
+            said = [" / ".join(last)[-600:], line["error"].strip()[:300]]  # of a base that is not there the error alone
             raise SandboxError(
-                f"the sandbox image cannot be built ({said[-600:]}): "
+                f"the sandbox image cannot be built ({' / '.join(filter(None, said))}): "
                 "see sandbox/README.md for a base image, authorities and wheels of your own"
             )
         text = re.sub(r"\x1b\[[0-9;]*m", "", str(line.get("stream") or line.get("status") or "")).strip()

@@ -106,6 +106,14 @@ def test_auto_goes_on_where_no_image_can_be_made(tmp_path: Path) -> None:
         open_sandbox(named, tmp_path, **folders, label="x", trusted=False, note=notes.append)
 
 
+def test_a_build_that_fails_says_what_the_engine_said() -> None:
+    from autoreproduce.sandboxes.image import _follow
+
+    lines = [{"stream": "Step 2/19 : FROM ${BASE} AS build"}, {"error": "pull access denied for nobody/nothing"}]
+    with pytest.raises(SandboxError, match=r"FROM .* / pull access denied for nobody/nothing"):
+        _follow(iter(lines), lambda text: None)
+
+
 @pytest.mark.docker
 @pytest.mark.timeout(900)
 def test_image_of_ones_own(make) -> None:
