@@ -20,6 +20,7 @@ from autoreproduce.sandboxes.output import Output
 from autoreproduce.sandboxes.processes import descendants, kill_tree, memory, memory_shared_once, threads_of
 from autoreproduce.sandboxes.watch import Disk, Pipes, execution, watch
 
+LONGEST = 128 * 1024  # bytes of one argument with its end, Linux's own limit
 # The child waits for a line before it becomes the command: by then it is in its cgroup and has its limits.
 HELD = 'read -r go && exec "$@" </dev/null'
 
@@ -62,6 +63,8 @@ class LocalSandbox:
         self, command: str, timeout: float, *, network: bool = False, on_output: Callable[[str], None] | None = None
     ) -> Execution:
         """See autoreproduce.Sandbox."""
+        if fault := fault_of(command):
+            return Execution(command, 126, "", f"bash: the command cannot be started: {fault}\n", 0.0, "")
         group = cgroups.make(self.limits) if self._try_group else None
         try:
             child = self._start(command, network, group)
@@ -155,6 +158,17 @@ class LocalSandbox:
         if sum(process.threads for process in found) > self.limits.processes:
             return "processes"
         return "memory" if memory(found) > most and memory_shared_once(found) > most else ""
+
+
+def fault_of(command: str) -> str:
+    """Why the kernel takes no such command, "" where it does: a fault of whoever wrote it, not of the sandbox."""
+    try:
+        size = len(os.fsencode(command))
+    except UnicodeEncodeError:
+        return "it holds half a character"
+    if "\0" in command:
+        return "it holds a NUL"
+    return f"it has {size:,} bytes, and may have {LONGEST - 1:,}: write a file instead" if size >= LONGEST else ""
 
 
 def held_by(group: Cgroup) -> Stopped:

@@ -195,6 +195,13 @@ def test_exit_code_decides(sandbox: Sandbox) -> None:
     assert sandbox.execute("kill -TERM $$", 10).exit_code == 143
 
 
+@pytest.mark.parametrize("command", ["echo a\0b", "echo " + "x" * 131_072])
+def test_a_command_that_no_kernel_takes_is_the_writers_failure(sandbox: Sandbox, command: str) -> None:
+    done = sandbox.execute(command, 10)
+    assert done.exit_code in (1, 126) and not done.ok and done.stderr
+    assert sandbox.execute("echo on", 10).stdout == "on\n"
+
+
 def test_output_comes_as_it_is_printed(sandbox: Sandbox, token: str) -> None:
     seen: list[tuple[str, bool]] = []
     command = f"echo é one; sleep 0.7; echo two >&2; sleep 0.7; printf '\\xff'; : {token}"
