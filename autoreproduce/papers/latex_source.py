@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from pathlib import Path
 
@@ -84,13 +85,17 @@ def _part(name: str, here: Path, folder: Path) -> Path | None:
 
 
 def read_text(path: Path) -> str:
-    """A text file in UTF-8, else Latin-1 (which every byte is). Raises PaperError where it cannot be opened."""
+    """A text file in UTF-8 or, where it says so, UTF-16 (Windows); else Latin-1 (which every byte is).
+
+    Raises PaperError where it cannot be opened.
+    """
     try:
         data = path.read_bytes()
     except OSError as error:
         raise PaperError(f"{path} cannot be read ({error.strerror}): give another by --paper") from error
+    marked = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode("utf-16" if marked else "utf-8-sig")
     except UnicodeDecodeError:
         text = data.decode("latin-1")
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")

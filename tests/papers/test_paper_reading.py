@@ -208,6 +208,15 @@ def test_a_file_of_each_kind(read, server, tmp_path, name, data, source):
     assert read("2301.12664", file=tmp_path / name) == paper
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be"])
+def test_a_text_that_a_windows_editor_saved(read, tmp_path, encoding):
+    mark = "\ufeff" if encoding == "utf-16-be" else ""
+    (tmp_path / "p.md").write_bytes((mark + MARKDOWN.replace("Text.", "Müller, α = 0.1")).encode(encoding))
+    paper = read(file=tmp_path / "p.md")
+    assert paper.title == "A Title"
+    assert "Müller, α = 0.1" in paper.text
+
+
 def test_a_folder(read, tmp_path):
     paper = read(file=write(tmp_path / "tex", FILES))
     assert (paper.source, len(paper.references)) == ("latex", 2)
