@@ -175,7 +175,16 @@ def _first_heading(text: str) -> str:
 def _asked(settings: Settings, arxiv_id: str | None, file: Path | None) -> dict[str, Any]:
     """What decides which paper is read and how; another question is not answered from what is kept."""
     mineru = settings.mineru_tier if settings.mineru else None
-    return {"arxiv_id": arxiv_id, "file": str(file.resolve()) if file else None, "mineru": mineru}
+    return {"arxiv_id": arxiv_id, "file": _followed(file) if file else None, "mineru": mineru}
+
+
+def _followed(file: Path) -> str:
+    """The true path of what the user named. Raises PaperError where the system cannot follow it."""
+    try:
+        file.is_file()  # here alone a name too long is seen
+        return str(file.resolve())
+    except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: a circle of links
+        raise PaperError(f"{str(file)[:200]} cannot be followed ({error!s:.60}): give the paper's file") from error
 
 
 def _kept(place: Path, asked: dict[str, Any]) -> Paper | None:

@@ -217,6 +217,13 @@ def test_a_text_that_a_windows_editor_saved(read, tmp_path, encoding):
     assert "Müller, α = 0.1" in paper.text
 
 
+@pytest.mark.parametrize("name", ["circle.md", "A title in place of a file " * 20, "a\0.md"])
+def test_a_name_that_cannot_be_followed_is_said(read, tmp_path, name):
+    (tmp_path / "circle.md").symlink_to("circle.md")
+    with pytest.raises(PaperError, match="give the paper's file"):
+        read(file=tmp_path / name)
+
+
 def test_a_folder(read, tmp_path):
     paper = read(file=write(tmp_path / "tex", FILES))
     assert (paper.source, len(paper.references)) == ("latex", 2)
