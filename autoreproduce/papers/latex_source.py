@@ -17,7 +17,7 @@ _COMMENT = re.compile(
     r"|(?P<line>^[ \t]*%[^\n]*\n?)|(?P<rest>%[^\n]*)",
     re.M | re.S,
 )
-_SWITCHED_OFF = re.compile(r"\\begin\{comment\}.*?\\end\{comment\}|\\iffalse\b.*?\\fi\b", re.S)
+_SWITCHED_OFF = re.compile(r"\\begin\{comment\}.*?\\end\{comment\}|\\(?:iffalse|if\s*0)\b(?P<off>.*?)\\fi\b", re.S)
 _INPUT = re.compile(
     r"\\(?:input|include|subfile|subfileinclude|InputIfFileExists)\s*\{\s*\"?([^{}\"]+?)\"?\s*\}"
     r"|\\input\s+([^\s{}\\]+)|\\(?:sub)?(?:import|inputfrom)\*?\s*\{([^{}]*)\}\s*\{([^{}]+)\}"
@@ -104,4 +104,4 @@ def read_text(path: Path) -> str:
 def without_comments(text: str) -> str:
     """LaTeX without its comments and what \\iffalse or the comment environment switches off."""
     kept = _COMMENT.sub(lambda found: found["keep"] or "", text)
-    return _SWITCHED_OFF.sub("", kept)
+    return _SWITCHED_OFF.sub(lambda found: "".join(re.split(r"\\else\b", found["off"] or "")[1:]), kept)

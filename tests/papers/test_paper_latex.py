@@ -52,6 +52,11 @@ def test_comments_leave_paragraphs_as_they_are():
     assert without_comments("a% one\n\nb\n  % whole line\nc \\% d \\\\% e\n") == "a\n\nb\nc \\% d \\\\\n"
 
 
+@pytest.mark.parametrize("off", [r"\iffalse", r"\if0", r"\if 0"])
+def test_what_is_switched_off_is_left_out_and_its_other_branch_is_not(off):
+    assert without_comments(rf"a {off} old \fi b {off} old \else new\fi c").split() == ["a", "b", "new", "c"]
+
+
 def test_title_and_structure(parts):
     assert parts.title == "Small Grids for Large Equations"
     heads = [line for line in parts.text.splitlines() if line.startswith("#")]
