@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
-from autoreproduce.config import Settings
+from autoreproduce.config import Settings, is_address
 from autoreproduce.errors import AutoReproduceError, UsageError
 from autoreproduce.model_errors import ContextError, explain, shown
 from autoreproduce.prices import PROVIDERS, Usage, cost_of, endpoint, most_it_costs, price_of
@@ -102,13 +102,7 @@ def split_name(name: str, settings: Settings) -> tuple[str, str]:
 
 def _check_address(url: str) -> None:
     """Raises UsageError for what LangChain or the wire would trip over only at the first call."""
-    try:
-        parts = urlsplit(url)
-        fits = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-        fits = fits and not (parts.query or parts.fragment)
-    except ValueError:
-        fits = False
-    if not fits:
+    if not is_address(url) or urlsplit(url).query or urlsplit(url).fragment:
         raise UsageError(
             f"the base URL {shown(url)} is no address that can be called: write it as http://127.0.0.1:11434/v1"
         )
