@@ -54,6 +54,7 @@ def test_the_metric_is_measured_by_running_the_refactored_program(recorded: Path
     assert steps[-1].result["command"] == "python main.py"
 
 
+@pytest.mark.slow
 def test_a_password_in_the_base_url_is_kept_nowhere(tmp_path: Path) -> None:
     tiny.lay_out(tmp_path)
     url = ["--model", "scripted", "--base-url", "http://me:pa55word@127.0.0.1:9/v1", "--max-retries", "0"]
@@ -106,6 +107,7 @@ def test_the_finished_trial_is_not_run_again(recorded: Path) -> None:
     assert "another --out makes another attempt" in done.stdout
 
 
+@pytest.mark.slow
 def test_another_paper_is_another_trial_and_a_moved_one_is_not(recorded: Path, tmp_path: Path) -> None:
     (tmp_path / "moved.md").write_text(tiny.PAPER)
     (tmp_path / "other.md").write_text(tiny.PAPER.replace("0.1", "0.2"))
@@ -117,6 +119,7 @@ def test_another_paper_is_another_trial_and_a_moved_one_is_not(recorded: Path, t
     assert "begun with other settings (paper: " in done.stderr
 
 
+@pytest.mark.slow
 def test_a_replay_is_gone_on_with_from_another_folder(recorded: Path, tmp_path: Path) -> None:
     flags = ("--model", "tape:tape.jsonl", "--sandbox", "process", "--out", str(tmp_path / "begun"))
     assert autoreproduce(recorded, *tiny.COMMAND, *flags).returncode == 0
@@ -124,11 +127,13 @@ def test_a_replay_is_gone_on_with_from_another_folder(recorded: Path, tmp_path: 
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_machines_are_told_of_a_trial_that_ended_earlier(recorded: Path) -> None:
     done = autoreproduce(recorded, "resume", "trial", "--base-url", "http://127.0.0.1:9/v1", "--json")
     assert json.loads(done.stdout.splitlines()[-1])["earlier"] is True
 
 
+@pytest.mark.slow
 def test_a_finished_trial_still_gives_its_tape(recorded: Path) -> None:
     done = autoreproduce(
         recorded, *tiny.COMMAND, "--model", "scripted", "--base-url", "http://127.0.0.1:9/v1", "--sandbox", "process",

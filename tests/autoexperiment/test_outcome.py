@@ -183,6 +183,7 @@ def test_bad_commands_have_a_clear_outcome(task: MaskedTask, place: Place, comma
     assert not found.strict.passed and found.strict.losses == {"Experiment 1": 1.0}
 
 
+@pytest.mark.slow
 def test_a_hanging_experiment_leaves_the_others_their_outcome(task: MaskedTask, place: Place) -> None:
     paper = replace(task.paper, made=PaperSet(timeout=2))
     slow = replace(task, paper=paper, solution=f"echo Experiment 1\npython run.py\necho Experiment 2\n{HANG}\n")

@@ -281,6 +281,7 @@ def test_the_published_data_are_prepared_and_loaded(prepare, tmp_path, monkeypat
 
 
 @needs_data
+@pytest.mark.slow
 def test_the_trees_of_citeseer_have_the_published_number_of_entries(prepare, tree, tmp_path, monkeypatch):
     monkeypatch.setenv("AUTOREPRODUCE_TEST_DATA", LOCAL)
     prepare.prepare(tmp_path, "small", print)

@@ -147,6 +147,7 @@ def test_commands_that_cannot_be_carried_out_cost_a_try_and_are_told(tmp_path: P
     assert "usable command" in history[2]
 
 
+@pytest.mark.slow
 def test_bash_installs_a_package_that_the_program_then_imports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wheels = tmp_path / "wheels"
     wheels.mkdir()

@@ -139,7 +139,7 @@ def test_configuration_is_judged_with_the_code_that_reads_it(score):
 
 def test_a_program_of_which_nothing_fits_is_no_score(score):
     with chat_server([]) as server:
-        _, [one] = score(server, ["mixed"], files={"main.py": "x = compute(some, things, 12345)\n" * 20_000})
+        _, [one] = score(server, ["mixed"], files={"main.py": "x = compute(some, things, 12345)\n" * 6_500})
     assert one.value is None and "no file fits" in one.reason and not server.requests
 
 

@@ -106,7 +106,10 @@ def test_the_folder_one_stands_in_is_the_program_again_after_a_change(program, o
     assert {path.name for path in workspace.rglob("*.py")} == {"mine.py", "preprocess.py"}
 
 
-@pytest.mark.parametrize("more", [[], ["--levels", "execution", "--run", "python mine.py"]])
+RAN = ["--levels", "execution", "--run", "python mine.py"]
+
+
+@pytest.mark.parametrize("more", [pytest.param([], marks=pytest.mark.slow), RAN])
 def test_a_floor_under_a_score_that_is_not_had_is_no_success(program, more):
     wanted = [program, "--task", "lsm", *more, "--sandbox", "process"]
     assert score(*wanted).exit_code == 0

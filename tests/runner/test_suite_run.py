@@ -25,6 +25,7 @@ def test_tasks_times_variants_times_trials(tmp_path: Path) -> None:
     assert asked(server) == {(trial, n): 1 for trial in trials for n in range(3)}
 
 
+@pytest.mark.slow
 def test_a_password_in_the_base_url_is_kept_nowhere(tmp_path: Path) -> None:
     file = lay_out(tmp_path, ("one",))
     with chat_server(lambda request: "7") as server:
