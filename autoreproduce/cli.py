@@ -24,6 +24,9 @@ COMMANDS = {
     "score": "Score a program, a trial or a folder of trials.",
     "calibrate": "Judge programs whose fidelity is known: can a judge be believed?",
     "table": "Tables over the trials below a folder: Markdown, LaTeX, CSV, JSON, plots.",
+    "grade": "Grade code by a paper's rubric (PaperBench Code-Dev); the same command goes on.",
+    "grades": "A table over gradings: each paper over its runs, and the mean over papers.",
+    "rubrics": "Say what the rubrics of PaperBench hold, and which papers' texts are missing.",
     "mask": "Make proven tasks out of any repository: functions masked, a command to run, its numbers to reach.",
     "passes": "Pass@1 and Pass@k by agent and n, with intervals; a verifier over the same attempts.",
     "dataset": "Say what an AutoExperiment dataset holds, and name every fault of it.",
@@ -36,6 +39,7 @@ MODULES = {  # the others are in cli_commands
     **dict.fromkeys(("score", "calibrate", "table", "compare"), "cli_score"),
     **dict.fromkeys(("suite", "watch"), "cli_suite"),
     **dict.fromkeys(("mask", "passes", "dataset"), "cli_autoexperiment"),
+    **dict.fromkeys(("grade", "grades", "rubrics"), "cli_grade"),
 }
 OWN = ("--help", "--version", "--install-completion", "--show-completion")
 

@@ -7,13 +7,13 @@ import autoreproduce
 
 # A module may import from its own line (its own package) and from those below.
 LAYERS = [
-    ["__main__", "cli", "cli_commands", "cli_score", "cli_suite", "cli_autoexperiment"],
+    ["__main__", "cli", "cli_commands", "cli_score", "cli_suite", "cli_autoexperiment", "cli_grade"],
     ["options", "console", "runner"],
     ["solvers", "eval", "doctor"],
     ["workflow"],
     ["literature_review", "paper_lineage", "code_development"],
     ["benchmarks"],
-    ["agents", "autoexperiment"],
+    ["agents", "autoexperiment", "paperbench"],
     ["models", "tape_model", "chat_completions"],
     ["trial", "workspace", "prices", "metrics_file"],
     ["papers", "prompting", "sandboxes"],

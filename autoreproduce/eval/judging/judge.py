@@ -47,16 +47,17 @@ class Reading(Generic[Content]):
 
 @dataclass(frozen=True)
 class Judge:
-    """One model as a judge. `name` is how it is named in scores."""
+    """One model as a judge. `name` is how it is named in scores; `templates`: the folder of its prompts."""
 
     name: str
     model: BaseChatModel
     settings: Settings
     budget: Budget
+    templates: str = "judge"
 
     def prompts(self) -> Prompts:
         """The judge's own templates, with a system message of their own."""
-        return Prompts(content_folder("prompts") / "judge")
+        return Prompts(content_folder("prompts") / self.templates)
 
     def ask(
         self, home: Path, task: Task, name: str, schema: type[Content], repeat: int, /, **variables: Any

@@ -22,7 +22,7 @@ from autoreproduce.errors import AutoReproduceError, UsageError
 from autoreproduce.model_errors import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
 TEXT = {".py", ".ipynb", ".yaml", ".yml", ".json", ".toml", ".cfg", ".ini", ".sh"}
 LARGEST = 1_000_000  # bytes of one file; what is larger is data
@@ -46,35 +46,38 @@ class Program:
         return not any(text.strip() for name, text in self.files.items() if name.lower().endswith((".py", ".sh")))
 
 
-def read_program(source: str, scratch: Path | None = None, without: Sequence[Path] = ()) -> Program:
+def read_program(
+    source: str, scratch: Path | None = None, without: Sequence[Path] = (), kinds: Collection[str] = TEXT
+) -> Program:
     """The program at `source`: a file, a folder, a .zip or .tar archive, or a git URL.
 
-    Folders in `without` are no part of it: what is written of a program may lie inside its folder.
+    Folders in `without` are no part of it: what is written of a program may lie inside its folder. `kinds`: the
+    endings of the files that are read.
 
     Raises UsageError where there is nothing, or it cannot be unpacked or cloned.
     """
     if _is_url(source):
         with tempfile.TemporaryDirectory(dir=scratch) as folder:
-            return Program(**{**vars(_folder(_clone(source, Path(folder)))), "origin": shown(source)})
+            return Program(**{**vars(_folder(_clone(source, Path(folder)), kinds=kinds)), "origin": shown(source)})
     path = Path(source)
     if not path.exists():
         raise UsageError(f"{source} does not exist: name a file, a folder, an archive or a git URL")
     if path.is_dir():
-        return Program(**{**vars(_folder(path, without)), "origin": source})
+        return Program(**{**vars(_folder(path, without, kinds)), "origin": source})
     if zipfile.is_zipfile(path) or tarfile.is_tarfile(path):
         with tempfile.TemporaryDirectory(dir=scratch) as folder:
-            return Program(**{**vars(_folder(_unpack(path, Path(folder)))), "origin": source})
-    return _one_file(path)
+            return Program(**{**vars(_folder(_unpack(path, Path(folder)), kinds=kinds)), "origin": source})
+    return _one_file(path, kinds)
 
 
-def _one_file(path: Path) -> Program:
-    text, why = _text(path)
+def _one_file(path: Path, kinds: Collection[str]) -> Program:
+    text, why = _text(path, kinds)
     if text is None:
         raise UsageError(f"{path} cannot be judged ({why}): name a program's file, folder or archive")
     return Program({_python_name(path.name): text}, origin=str(path))
 
 
-def _folder(root: Path, without: Sequence[Path] = ()) -> Program:
+def _folder(root: Path, without: Sequence[Path] = (), kinds: Collection[str] = TEXT) -> Program:
     own = {path.resolve() for path in without} - {root.resolve()}
     files: dict[str, str] = {}
     unread: dict[str, str] = {}
@@ -84,7 +87,7 @@ def _folder(root: Path, without: Sequence[Path] = ()) -> Program:
             continue
         if own & set((root.resolve() / name).parents):
             continue
-        text, why = _text(path)
+        text, why = _text(path, kinds)
         if text is None:
             unread[name.as_posix()] = why
         elif len(files) < MOST:
@@ -95,11 +98,11 @@ def _folder(root: Path, without: Sequence[Path] = ()) -> Program:
     return Program(files, unread)
 
 
-def _text(path: Path) -> tuple[str | None, str]:
+def _text(path: Path, kinds: Collection[str]) -> tuple[str | None, str]:
     """The text of one file, or None and why it is left."""
     if path.is_symlink():
         return None, "a link"
-    if not is_text(path.name):
+    if not is_text(path.name, kinds):
         return None, NO_CODE
     try:
         if path.stat().st_size > LARGEST:
@@ -185,9 +188,9 @@ def _bounded(size: int, path: Path) -> None:
         raise UsageError(f"{path} unpacks to {size / 2**30:.1f} GiB: name the folder of the program alone")
 
 
-def is_text(name: str) -> bool:
+def is_text(name: str, kinds: Collection[str] = TEXT) -> bool:
     """True for a program's own text: code and configuration, which may hold every number that is judged."""
-    return PurePosixPath(name).suffix.lower() in TEXT and PurePosixPath(name).name not in WRITTEN
+    return PurePosixPath(name).suffix.lower() in kinds and PurePosixPath(name).name not in WRITTEN
 
 
 def is_safe(name: str) -> bool:

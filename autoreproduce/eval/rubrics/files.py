@@ -1,0 +1,84 @@
+"""The files of a submission that a judge of Code Development reads, packed into the room that there is.
+
+Sources of the kinds and of what is passed over: PaperBench (arXiv 2504.01848), its judge's description.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from autoreproduce.eval.judging.program import Program, read_program
+from autoreproduce.tokens import rough_tokens
+
+DOCUMENTS = {".md", ".txt", ".rst"}
+CODE = {
+    ".py", ".ipynb", ".r", ".rmd", ".m", ".jl", ".c", ".h", ".cc", ".cpp", ".hpp", ".cu", ".java", ".js", ".ts",
+    ".scala", ".go", ".rs", ".sh", ".yaml", ".yml", ".json", ".toml", ".cfg", ".ini",
+}  # fmt: skip
+PASSED_OVER = {"env", ".env", "wandb", ".github"}  # beside what `read_program` passes over
+NOT_SHOWN = {"reproduce.sh", "reproduce.log"}  # the reproduction step's, which Code-Dev does not have
+MOST_RANKED = 10  # files that a judge may name where not all fit
+SHORTEST = 200  # tokens: less of a file than this is not worth showing
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Files as a prompt shows them. `left_out` are not shown, `cut` is the one of which only the beginning is."""
+
+    files: list[tuple[str, str]]
+    left_out: list[str] = field(default_factory=list)
+    cut: str = ""
+
+
+def read_submission(source: str, without: Sequence[Path] = ()) -> Program:
+    """The files at a path, in an archive or at a git URL that count as code or documents. Raises UsageError."""
+    program = read_program(source, without=without, kinds=DOCUMENTS | CODE)
+    kept = {name: text for name, text in program.files.items() if _counts(name) and text.strip()}
+    return Program(kept, program.unread, program.origin)
+
+
+def _counts(name: str) -> bool:
+    path = PurePosixPath(name)
+    above = {*path.parts[:-1]}
+    return not (PASSED_OVER & above or any(each.endswith(".egg-info") for each in above) or path.name in NOT_SHOWN)
+
+
+def all_of(program: Program, room: int) -> Shown | None:
+    """All files, where they fit into `room` tokens (`tokens.rough_tokens`); None where they do not."""
+    files = sorted(program.files.items())
+    return Shown(files) if sum(map(_cost, files)) <= room else None
+
+
+def the_best(program: Program, ranked: Iterable[str], room: int) -> Shown:
+    """The first ten of `ranked` that are there, in that order, as far as there is room; the last one may be cut."""
+    names = [name for name in dict.fromkeys(ranked) if name in program.files][:MOST_RANKED]
+    files: list[tuple[str, str]] = []
+    cut = ""
+    for name in names:
+        file = (name, program.files[name])
+        if (cost := _cost(file)) > room:
+            if room >= SHORTEST:
+                files.append((name, _beginning(file[1], room)))
+                cut = name
+            break
+        files.append(file)
+        room -= cost
+    shown = {name for name, _ in files}
+    return Shown(files, sorted(program.files.keys() - shown), cut)
+
+
+def _cost(file: tuple[str, str]) -> int:
+    return rough_tokens(f"=== {file[0]} ===\n{file[1]}\n")
+
+
+def _beginning(text: str, room: int) -> str:
+    """As many whole lines as fit."""
+    lines, kept = text.split("\n"), []
+    for line in lines:
+        room -= rough_tokens(line + "\n")
+        if room < 0:
+            break
+        kept.append(line)
+    return "\n".join(kept)

@@ -1,0 +1,209 @@
+"""Grading from start to end: a submission, a paper's rubric and a judge; every leaf asked once, kept, gone on with.
+
+What was asked is not asked again, so a grading that was killed, or stopped by its budget, goes on with the same
+command.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from autoreproduce.config import Settings, digest
+from autoreproduce.errors import BudgetError, TrialError, UsageError
+from autoreproduce.eval.judging.judge import Judge
+from autoreproduce.eval.judging.program import Program
+from autoreproduce.eval.rubrics.files import all_of, read_submission
+from autoreproduce.eval.rubrics.leaves import LeafJudge
+from autoreproduce.journal import now, write_whole
+from autoreproduce.model_errors import shown
+from autoreproduce.paperbench.grading import Agreement, TreeScore, Verdict, agreement, graded_tree, labels, tree_score
+from autoreproduce.paperbench.papers import RubricPaper, load_paper, used_addresses
+from autoreproduce.paperbench.rubric import Node, code_development, with_data_provided
+from autoreproduce.prices import most_it_costs
+from autoreproduce.runner.score import open_judges
+from autoreproduce.tokens import rough_tokens
+from autoreproduce.trial import Trial
+
+FILE = "grade.json"
+TEMPLATES = "paperbench"
+BESIDE = 1_000  # tokens of a prompt that are neither paper nor files
+
+
+@dataclass
+class GradeRequest:
+    """What is to be graded, and how. `room`: tokens of a submission's files in one prompt."""
+
+    source: str
+    rubric: Path
+    settings: Settings
+    judge: str | None
+    paper: Path | None = None
+    run: int = 1
+    workers: int = 8
+    room: int = 60_000
+    provided: bool = False
+    labels: Path | None = None
+    out: Path | None = None
+    note: Callable[[str], None] = print
+
+
+@dataclass(frozen=True)
+class Graded:
+    """What came of it: the folder, and what `grade.json` holds."""
+
+    folder: Path
+    paper: RubricPaper
+    tree: Node
+    score: TreeScore
+    verdicts: dict[str, Verdict]
+    content: dict[str, Any]
+    agreement: Agreement | None = None
+
+
+def grade(request: GradeRequest) -> Graded:
+    """Grade a submission. Raises UsageError for input that cannot be graded, BudgetError where money ends it."""
+    paper = load_paper(request.rubric, request.paper)
+    tree = wanted_tree(request, paper)
+    people = _labels(request.labels, tree)
+    program = read_submission(request.source, [request.settings.runs_dir, *([request.out] if request.out else [])])
+    judge = _judge(request, paper)
+    folder = request.out or request.settings.runs_dir / f"grade-{paper.id}-{_name(request, program)}"
+    _same_submission(folder, program, request)
+    asked = LeafJudge(judge, paper, tree, program, folder, request.room)
+    verdicts = _verdicts(asked, tree, request)
+    done = _content(request, paper, asked, verdicts)
+    write_whole(folder / FILE, json.dumps(done, indent=1, ensure_ascii=False) + "\n")
+    pairs = [(word, verdicts[key].score) for key, word in people.items() if verdicts[key].valid]
+    agreed = agreement(pairs) if pairs else None
+    return Graded(folder, paper, tree, tree_score(tree, verdicts), verdicts, done, agreed)
+
+
+def plan(request: GradeRequest) -> dict[str, Any]:
+    """What a grading would take: leaves, calls, tokens of prompts, and the most that it may cost (None: unknown)."""
+    paper = load_paper(request.rubric, request.paper)
+    program = read_submission(request.source)
+    leaves = wanted_tree(request, paper).leaves()
+    whole = all_of(program, request.room)
+    files = rough_tokens("\n".join(program.files.values()))
+    beside = rough_tokens(paper.text + paper.addendum + paper.judge_addendum) + BESIDE
+    each = [beside + files] if whole else [beside, beside + request.room]
+    costs = [most_it_costs(tokens, request.judge or "", request.settings).dollars for tokens in each]
+    dollars = None if None in costs else math.fsum(cost or 0.0 for cost in costs) * len(leaves)
+    return {
+        "paper_id": paper.id, "leaves": len(leaves), "files": len(program.files), "fits": whole is not None,
+        "calls": len(each) * len(leaves), "tokens": sum(each) * len(leaves), "most_dollars": dollars,
+    }  # fmt: skip
+
+
+def wanted_tree(request: GradeRequest, paper: RubricPaper) -> Node:
+    """The tree that is graded: Code-Dev's, without the leaves that ask for what is provided."""
+    tree = code_development(paper.rubric)
+    return with_data_provided(tree) if request.provided else tree
+
+
+def _judge(request: GradeRequest, paper: RubricPaper) -> Judge:
+    if not paper.text:
+        how = "fetch them by `git lfs pull`, or name the paper's text by --paper FILE"
+        raise UsageError(f"{request.rubric} has no paper.md, or a pointer to one: {how}")
+    if request.judge is None:
+        raise UsageError("no judge is named: add --judge provider:name, or --judge NAME with --base-url")
+    [opened] = open_judges([request.judge], request.settings)
+    return Judge(opened.name, opened.model, opened.settings, opened.budget, TEMPLATES)
+
+
+def _name(request: GradeRequest, program: Program) -> str:
+    """Told from the submission, the judge and the run, so the same command goes on."""
+    return digest([program.files, request.judge, request.room, request.run])[:8]
+
+
+def _same_submission(folder: Path, program: Program, request: GradeRequest) -> None:
+    """Raises UsageError where the folder holds another submission's grading."""
+    place, told = folder / "submission.json", {"digest": digest(program.files), "run": request.run}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        kept = json.loads(place.read_text()) if place.exists() else told
+    except (OSError, ValueError) as error:
+        raise TrialError(f"{folder} cannot be a grading's folder ({error}): name another by --out") from None
+    if kept["digest"] != told["digest"] or kept["run"] != told["run"]:
+        raise UsageError(f"{folder} holds the grading of another submission or run: name a new folder by --out")
+    names = {"files": sorted(program.files), "unread": program.unread, "origin": program.origin}
+    write_whole(place, json.dumps({**told, **names}, indent=1, ensure_ascii=False) + "\n")
+
+
+def _verdicts(asked: LeafJudge, tree: Node, request: GradeRequest) -> dict[str, Verdict]:
+    """Every leaf's verdict, `workers` at once. The first error ends what has not begun, and is raised."""
+    leaves, done, lock = tree.leaves(), 0, threading.Lock()
+
+    def one(leaf: Node) -> Verdict:
+        nonlocal done
+        verdict = asked.verdict(leaf)
+        with lock:
+            done += 1
+            request.note(f"{done}/{len(leaves)} {_word(verdict)}  {' '.join(leaf.requirements.split())[:100]}")
+        return verdict
+
+    pool = ThreadPoolExecutor(request.workers)
+    try:
+        waiting = {leaf.key: pool.submit(one, leaf) for leaf in leaves}
+        return {key: future.result() for key, future in waiting.items()}
+    except BudgetError as error:
+        raise BudgetError(f"{error}; what was graded is kept, and the same command goes on") from None
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _word(verdict: Verdict) -> str:
+    return ("met    " if verdict.score else "not met") if verdict.valid else "no word"
+
+
+def _content(
+    request: GradeRequest, paper: RubricPaper, asked: LeafJudge, verdicts: dict[str, Verdict]
+) -> dict[str, Any]:
+    """What `grade.json` holds: upstream's names where it has one."""
+    found = tree_score(asked.rubric, verdicts)
+    failed = [key for key, verdict in verdicts.items() if not verdict.valid]
+    return {
+        "paper_id": paper.id, "run": request.run, "judge_type": asked.judge.name, "code_only": True,
+        "resources_provided": request.provided, "score": found.score, "score_of_graded": found.of_graded,
+        "share_graded": found.share, "num_leaf_nodes": len(verdicts), "num_invalid_leaf_nodes": len(failed),
+        "blacklisted": sorted(used_addresses(asked.program.files, paper.blacklist)),
+        "submission": shown(request.source), "submission_digest": digest(asked.program.files),
+        "prompts": asked.judge.prompts().digest(), "rubric_digest": digest(asked.rubric.model_dump()),
+        "graded_at": now(), "settings": request.settings.kept(), **_spent(asked.home),
+        "graded_task_tree": graded_tree(asked.rubric, verdicts),
+    }  # fmt: skip
+
+
+def _spent(home: Path) -> dict[str, Any]:
+    """Calls, tokens and dollars of all that was asked for a grading, in however many sittings."""
+    steps = [step for file in home.glob("judge/*/*/trial.json") for step in Trial.read(file.parent).steps]
+    used = [step.result["usage"] for step in steps if step.kind == "model"]
+    prices = [step.result["price"] for step in steps if step.kind == "model"]
+    return {
+        "calls": len(used), "tokens": sum(each["input"] + each["output"] for each in used),
+        "cached_tokens": sum(each["cached"] for each in used),
+        "dollars": None if None in prices else math.fsum(prices),
+    }  # fmt: skip
+
+
+def _labels(file: Path | None, tree: Node) -> dict[str, int]:
+    """People's words on leaves of the tree. Raises UsageError."""
+    if file is None:
+        return {}
+    try:
+        found = labels(json.loads(file.read_text(encoding="utf-8")))
+    except (OSError, ValueError, RecursionError, AttributeError) as error:
+        raise UsageError(
+            f"--labels {file} is no graded tree ({str(error)[:200]}): name an expected_result.json"
+        ) from None
+    ours = {leaf.key: found[leaf.key] for leaf in tree.leaves() if leaf.key in found}
+    if not ours:
+        raise UsageError(f"--labels {file} grades no leaf of this rubric: name the same paper's")
+    return ours

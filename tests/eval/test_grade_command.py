@@ -1,0 +1,194 @@
+"""`grade` as a user runs it: a submission, a rubric, a judge that really answers over HTTP."""
+
+import json
+from pathlib import Path
+from shutil import copytree
+
+import pytest
+from chat_server import Answer, chat_server
+from typer.testing import CliRunner
+
+from autoreproduce.cli import app
+from autoreproduce.eval.judging.program import Program
+from autoreproduce.eval.rubrics.files import all_of, read_submission, the_best
+
+CRITERIA = {"probe": 1, "loss": 3, "metric": 4}
+
+
+def command(*arguments):
+    return CliRunner().invoke(app, list(map(str, arguments)))
+
+
+def word(met):
+    return json.dumps({"expectations": "a loss", "reality": "<b>nothing</b> of it", "score": int(met)})
+
+
+def by_criterion(met):
+    """A judge that meets the criteria named; of what else it is asked it says nothing usable."""
+
+    def answer(request):
+        asked = request.prompt.partition("# The criterion\n\ndo ")[2].split()[0]
+        return word(asked in met) if asked in CRITERIA else "I cannot say."
+
+    return answer
+
+
+@pytest.fixture
+def paper(in_folder):
+    folder = in_folder / "papers" / "toy"
+    folder.mkdir(parents=True)
+    leaves = [{"id": name, "requirements": f"do {name}", "weight": weight, "task_category": "Code Development",
+               "sub_tasks": []} for name, weight in CRITERIA.items()]  # fmt: skip
+    run = {"id": "run", "requirements": "it was run", "weight": 9, "task_category": "Code Execution", "sub_tasks": []}
+    (folder / "rubric.json").write_text(
+        json.dumps({"id": "root", "requirements": "all of it", "weight": 1, "sub_tasks": [*leaves, run]})
+    )
+    (folder / "paper.md").write_text("# A toy\nWe minimise a loss.")
+    (folder / "blacklist.txt").write_text("https://github.com/authors/toy\n")
+    mine = in_folder / "mine"
+    (mine / "wandb").mkdir(parents=True)
+    (mine / "main.py").write_text("loss = 1  # https://github.com/authors/toy\n")
+    (mine / "reproduce.sh").write_text("python main.py\n")
+    (mine / "wandb" / "log.txt").write_text("secret log\n")
+    return folder
+
+
+def grade(paper, server, *more):
+    return command("grade", "mine", paper, "--judge", "some", "--base-url", server.base_url, "--max-retries", 0, *more)
+
+
+def test_each_leaf_is_asked_once_and_weighed(paper):
+    with chat_server(by_criterion({"loss", "probe"})) as server:
+        done = grade(paper, server)
+        assert done.exit_code == 0, done.output
+        again = grade(paper, server, "--json", "--fail-under", 60)
+    assert "toy: 50.0 of 100 over 3 leaves" in done.stdout and "names a blacklisted address (main.py" in done.stdout
+    assert len(server.requests) == 3  # the second command asks nothing
+    told = json.loads(again.stdout)
+    assert again.exit_code == 1 and (told["score"], told["calls"], told["num_leaf_nodes"]) == (0.5, 3, 3)
+    tree = json.loads((Path(told["folder"]) / "grade.json").read_text())["graded_task_tree"]
+    assert [part["score"] for part in tree["sub_tasks"]] == [1, 1, 0]
+    assert "**not met** ×4 do metric" in (Path(told["folder"]) / "grade.md").read_text()
+
+
+def test_the_judge_sees_paper_files_and_criterion_in_an_order_that_a_cache_can_use(paper):
+    with chat_server(by_criterion(())) as server:
+        grade(paper, server, "--workers", 1)
+    first, second = (request.prompt for request in server.requests[:2])
+    assert "We minimise a loss." in first and "=== main.py ===" in first
+    assert "reproduce.sh" not in first and "secret log" not in first and "it was run" not in first
+    assert first.partition("# The rubric before")[0] == second.partition("# The rubric before")[0]
+    assert "- do probe" in second and second.index("- do probe") < second.index("do loss")
+
+
+def test_a_leaf_without_a_usable_answer_is_not_graded_and_asked_again_by_the_same_command(paper):
+    def unsure(request):
+        return (
+            "I cannot say."
+            if "# The criterion\n\ndo metric" in request.prompt
+            else by_criterion({"loss", "probe"})(request)
+        )
+
+    with chat_server(unsure) as server:
+        done = grade(paper, server)
+    assert done.exit_code == 3 and "1 leaves were not graded and count as 0; without them 100.0" in done.stdout
+    with chat_server(by_criterion({"metric"})) as server:
+        done = grade(paper, server)
+        assert len(server.requests) == 1
+    assert done.exit_code == 0 and "100.0 of 100" in done.stdout
+
+
+def test_a_budget_that_ends_keeps_what_was_graded(paper):
+    with chat_server(by_criterion({"loss"})) as server:
+        # each call reserves its prompt and 100 tokens of answer, and is charged 120
+        poor = grade(paper, server, "--workers", 1, "--max-output-tokens", 100, "--budget", "900 tokens")
+        asked = len(server.requests)
+        done = grade(paper, server, "--workers", 1, "--max-output-tokens", 100)
+    assert (
+        poor.exit_code != 0
+        and isinstance(poor.exception, Exception)
+        and "the same command goes on" in str(poor.exception)
+    )
+    assert 0 < asked < 3 == len(server.requests) and done.exit_code == 0
+
+
+def test_files_that_do_not_fit_are_ranked_for_each_leaf(paper):
+    Path("mine/large.py").write_text("x = compute(some, things)\n" * 400)
+    Path("mine/small.py").write_text("def metric(): ...\n")
+
+    def judge(request):
+        ranking = "They do not fit into one message together." in request.prompt
+        files = json.dumps({"files": ["small.py", "../../etc/passwd", "large.py"]})
+        return files if ranking else by_criterion({"metric"})(request)
+
+    with chat_server(judge) as server:
+        done = grade(paper, server, "--room", 1000, "--workers", 1)
+    assert done.exit_code == 0, done.output
+    ranked, graded = (request.prompt for request in server.requests[:2])
+    assert "large.py\n" in ranked and "compute(some" not in ranked
+    assert graded.index("=== small.py ===") < graded.index("=== large.py ===")
+    assert "(the rest of this file did not fit)" in graded and "Not shown: main.py" in graded
+
+
+def test_people_are_compared_with_and_no_code_is_0_without_a_judge(paper):
+    leaves = [{"id": name, "requirements": "", "weight": 1, "task_category": "Code Development", "sub_tasks": [],
+               "score": float(name == "loss"), "valid_score": True} for name in CRITERIA]  # fmt: skip
+    people = Path("expected_result.json")
+    people.write_text(json.dumps({"id": "root", "requirements": "", "weight": 1, "sub_tasks": leaves, "score": 0.4}))
+    with chat_server(by_criterion({"loss", "metric"})) as server:
+        done = grade(paper, server, "--labels", people)
+        assert "Against people, 3 leaves: macro F1 0.667, accuracy 0.667" in done.stdout
+        Path("mine/main.py").unlink()
+        asked = len(server.requests)
+        assert "0.0 of 100" in grade(paper, server).stdout and len(server.requests) == asked
+
+
+def test_runs_of_papers_make_a_table(paper):
+    with chat_server(by_criterion({"loss"})) as server:
+        grade(paper, server, "--out", "one")
+    with chat_server(by_criterion({"loss", "metric"})) as server:
+        grade(paper, server, "--out", "two", "--run", 2)
+    row = next(line for line in command("grades", "one", "two").stdout.splitlines() if "toy" in line)
+    assert [cell.strip() for cell in row.strip("|").split("|")][1:5] == ["toy", "2", "62.5", "25"]
+    copytree("one", "three")
+    assert "more than once" in str(command("grades", "one", "three").exception)
+    assert "toy" in command("rubrics", ".").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [(["nowhere", "papers/toy"], "does not exist"), (["mine", "papers"], "no rubric"), (["mine", "papers/toy"], "no judge"),
+     (["mine", "papers/toy", "--labels", "mine/main.py"], "no graded tree"), (["mine", "papers/toy", "--paper", "no.md"], "cannot be read"),
+     (["mine", "papers/toy", "--judge", "openai:x", "--out", "mine/main.py"], "cannot be a grading's folder")],
+)  # fmt: skip
+def test_bad_input_is_told_in_one_line(paper, monkeypatch, arguments, said):
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    assert said in str(command("grade", *arguments).exception)
+
+
+def test_a_folder_of_another_submission_is_refused_and_a_dry_run_asks_nothing(paper):
+    with chat_server(by_criterion({"loss"})) as server:
+        grade(paper, server, "--out", "one")
+        Path("mine/main.py").write_text("loss = 2\n")
+        assert "another submission" in str(grade(paper, server, "--out", "one").exception)
+        planned = json.loads(grade(paper, server, "--dry-run", "--json").stdout)
+        assert len(server.requests) == 3
+    assert (planned["leaves"], planned["files"], planned["calls"], planned["fits"]) == (3, 1, 3, True)
+
+
+def test_what_fits_is_whole_and_what_does_not_ends_at_a_line(tmp_path):
+    program = Program({"a.py": "one\n" * 10, "b.py": "line of text\n" * 2_000})
+    assert all_of(program, 100_000).files == sorted(program.files.items()) and all_of(program, 1000) is None
+    shown = the_best(program, ["b.py", "a.py", "b.py"], 1000)
+    assert shown.cut == "b.py" and shown.left_out == ["a.py"] and shown.files[0][1].endswith("line of text")
+    assert the_best(program, ["c.py"], 1000).files == []
+    (tmp_path / "notes.rst").write_text("words")
+    (tmp_path / "x.cu").write_text("__global__")
+    (tmp_path / "data.csv").write_text("1,2")
+    assert set(read_submission(str(tmp_path)).files) == {"notes.rst", "x.cu"}
+
+
+def test_a_judge_that_cannot_be_reached_leaves_the_leaves_not_graded(paper):
+    with chat_server(lambda _: Answer(status=500)) as server:
+        done = grade(paper, server)
+    assert done.exit_code == 3 and "3 leaves were not graded" in done.stdout
