@@ -33,6 +33,7 @@ from autoreproduce.sandboxes import open_sandbox
 
 Note = Callable[[str], None]
 NAN_STAYS = ConfigDict(ser_json_inf_nan="constants")  # a null could not be read again as a number
+NEVER_RUN = {"ContextError": "context exceeded", "BudgetError": "budget spent", "": "no usable reply"}  # by the error
 _ECHO = re.compile(r"^echo Experiment (\d+)[ \t]*\n", re.MULTILINE)
 
 
@@ -48,7 +49,8 @@ class Judged(BaseModel):
 
 
 class TaskOutcome(BaseModel):
-    """An attempt's end. `kind` is `passed`, `wrong numbers`, `no numbers`, `submission` or what stopped the command.
+    """An attempt's end. `kind` is `passed`, `wrong numbers`, `no numbers`, `submission` or what stopped the command
+    (or one of NEVER_RUN, for an attempt that ended before it was judged).
 
     `exp_ids` has the paper's name of each `Experiment i`, which every task counts from 1 anew.
     """
@@ -108,7 +110,7 @@ def judge(task: MaskedTask, submission: Path | None, place: Place, *, answer: An
                 copy_code(task.paper.code, workspace)
                 notes = _transplanted(task, workspace, submission) if submission else []
             except (SourceError, OSError) as error:
-                return _unusable(task, str(error), answer)
+                return unusable(task, str(error), answer)
             ran.append(run_experiments(task, workspace, place, seed))
             ran[-1].notes[:0] = notes
             shutil.rmtree(workspace, ignore_errors=True)
@@ -250,6 +252,7 @@ def _transplanted(task: MaskedTask, workspace: Path, submission: Path) -> list[s
     return notes + left_behind(task.paper.code, submission, [*LAID_OUT, *(file for file, _ in pairs)])
 
 
-def _unusable(task: MaskedTask, reason: str, answer: Any) -> TaskOutcome:
-    failed = Ran(failed=dict.fromkeys(task.gold, ("submission", reason)))
+def unusable(task: MaskedTask, reason: str, answer: Any = None, kind: str = "submission") -> TaskOutcome:
+    """The outcome of an attempt that there was nothing to run of."""
+    failed = Ran(failed=dict.fromkeys(task.gold, (kind, reason)))
     return outcome_of(task, [failed], answer)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from autoreproduce.autoexperiment.estimate import Attempt, Rate, Row, experiment_losses, rate, table
+from autoreproduce.autoexperiment.outcome import NEVER_RUN
 from autoreproduce.eval.tables.build import Table, published_passes
 
 COSTS = {"calls": "steps", "tokens": "tokens", "dollars": "dollars", "seconds": "seconds"}
@@ -31,6 +33,7 @@ def pass_table(attempts: Sequence[Attempt], ks: Sequence[int]) -> Table:
         "Intervals of 95 % over tasks.",
         *_fewer(table(attempts, _by_n, ks), ks),
         f"passes.svg shows, dotted, what others published: {published_passes()[0]}.",
+        *_never_run([each for each in attempts if each.counts]),
         *([f"Left out, since unproven: {', '.join(left)}."] if left else []),
     ]
     return Table("passes", "Masked functions", columns, rows, notes)
@@ -43,6 +46,13 @@ def _fewer(rows: Sequence[Row], ks: Sequence[int]) -> list[str]:
         f"tasks with {k} attempts or more."
         for row in rows for k in ks if (found := row.pass_at.get(k)) and found.left_out
     ]  # fmt: skip
+
+
+def _never_run(attempts: Sequence[Attempt]) -> list[str]:
+    """What ended attempts before the harness could run anything of them: a reader would look for wrong numbers."""
+    found = Counter((each.agent, each.kind) for each in attempts if each.kind in NEVER_RUN.values())
+    told = [f"{count} of {agent} ({kind})" for (agent, kind), count in sorted(found.items())]
+    return [f"Ended before they could be run, and counted as not passed: {', '.join(told)}."] if told else []
 
 
 def paper_table(attempts: Sequence[Attempt]) -> Table:

@@ -10,19 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 from autoreproduce.autoexperiment.estimate import Attempt, gap_closed, rate
 from autoreproduce.autoexperiment.layout import lay_out
-from autoreproduce.autoexperiment.outcome import TaskOutcome
+from autoreproduce.autoexperiment.outcome import NEVER_RUN, Judged, TaskOutcome, unusable
 from autoreproduce.autoexperiment.retrieval import mentions
+from autoreproduce.autoexperiment.rows import ids_of
 from autoreproduce.autoexperiment.taskset import read_proofs
 from autoreproduce.benchmarks.autoexperiment import masked_of
 from autoreproduce.budget import Budget
 from autoreproduce.errors import UsageError
 from autoreproduce.eval.tables.build import Table
+from autoreproduce.eval.tables.rows import failed_in_its_suite
 from autoreproduce.models import open_model
 from autoreproduce.runner.pass_tables import shown
 from autoreproduce.solvers.masked import functions_of
 from autoreproduce.solvers.verifier import By, by_agreement, by_model, candidate_of
 from autoreproduce.task import Task
-from autoreproduce.trial import Trial
+from autoreproduce.trial import Outcome, Trial
 
 if TYPE_CHECKING:
     from autoreproduce.config import Settings
@@ -31,7 +33,11 @@ WAYS: tuple[By, ...] = ("agreement", "checker", "reader")
 
 
 def read_attempts(folder: Path) -> list[tuple[Path, Task, Attempt]]:
-    """Every judged attempt below a folder. Raises UsageError where there is none."""
+    """Every attempt below a folder that its solver decided. Raises UsageError where there is none.
+
+    That is each one that was judged, and each that the model's context or its own budget ended before that: without
+    them Pass@k would be of those that got through.
+    """
     found = list(_attempts(folder))
     if not found:
         raise UsageError(f"{folder} holds no attempt on masked functions: run the suite autoexperiment first")
@@ -39,23 +45,44 @@ def read_attempts(folder: Path) -> list[tuple[Path, Task, Attempt]]:
 
 
 def _attempts(folder: Path) -> Iterator[tuple[Path, Task, Attempt]]:
-    for path in sorted(folder.glob("**/judged.json")):
-        trial = Trial.read(path.parent)
-        judged = TaskOutcome.model_validate_json(path.read_text(encoding="utf-8"))
-        task = Task.model_validate(trial.record.task_json)
-        outcome = trial.outcome
-        if outcome is None or outcome.status == "stopped":
+    for path in sorted(file.parent for file in folder.glob("**/outcome.json")):
+        trial = Trial.read(path)
+        judged, outcome = _judged(trial), trial.outcome
+        if judged is None or outcome is None:
             continue
+        task = Task.model_validate(trial.record.task_json)
         proofs = read_proofs(task.masked_set) if task.masked_set else {}
         proof = proofs.get(judged.combined_id)
-        yield path.parent, task, Attempt(
-            agent=_agent(path.parent, trial.record.solver), combined_id=judged.combined_id, paper_id=judged.paper_id,
+        yield path, task, Attempt(
+            agent=_agent(path, trial.record.solver), combined_id=judged.combined_id, paper_id=judged.paper_id,
             n=judged.n, strict=judged.strict.passed, upstream=judged.upstream.passed, losses=_losses(judged),
             kind=judged.kind, counts=proof is None or proof.proven,
             steps=sum(step.kind == "model" for step in trial.steps),
             tokens=sum(outcome.usage.get(kind, 0) for kind in ("input", "output")), dollars=outcome.cost,
             seconds=outcome.seconds,
         )  # fmt: skip
+
+
+def _judged(trial: Trial) -> TaskOutcome | None:
+    """What an attempt on masked functions came to; None for one that was stopped from outside and can go on."""
+    kept, outcome = trial.folder / "judged.json", trial.outcome
+    if outcome is None or not trial.record.task_json.get("masked_set"):
+        return None
+    if outcome.status != "stopped" and kept.exists():
+        return TaskOutcome.model_validate_json(kept.read_text(encoding="utf-8"))
+    if outcome.status == "failed" or failed_in_its_suite(trial.folder):
+        return _never_run(Task.model_validate(trial.record.task_json), outcome)
+    return None
+
+
+def _never_run(task: Task, outcome: Outcome) -> TaskOutcome:
+    kind = NEVER_RUN.get(str(outcome.details.get("error")), NEVER_RUN[""])
+    try:
+        return unusable(masked_of(task), outcome.reason, kind=kind)
+    except UsageError:  # the set is no longer there: what its experiments are is not known
+        none, n = Judged(passed=False, losses={}), len(ids_of(task.id.rpartition("_")[2]))
+        return TaskOutcome(combined_id=task.id, paper_id=task.method, n=n, kind=kind, reason=outcome.reason,
+                           strict=none, upstream=none)  # fmt: skip
 
 
 def _losses(judged: TaskOutcome) -> dict[str, float]:
@@ -85,7 +112,7 @@ def verify(folder: Path, by: Sequence[By], model: str | None, settings: Settings
     budget = Budget.parse(settings.budget)
     for (agent, n, name), group in sorted(groups.items()):
         masked = masked_of(group[0][1])
-        candidates = [candidate_of(masked, path) for path, _, _ in group]
+        candidates = [candidate_of(masked, path, found) for path, _, _ in group if (found := _judged(Trial.read(path)))]
         for way in by:
             index = by_agreement(candidates)
             if way != "agreement":

@@ -19,7 +19,6 @@ from pydantic import BaseModel, Field
 from autoreproduce.agents import Agent
 from autoreproduce.autoexperiment.compare import paths_of
 from autoreproduce.autoexperiment.masking import read_source
-from autoreproduce.autoexperiment.outcome import TaskOutcome
 from autoreproduce.config import digest
 from autoreproduce.content import folder
 from autoreproduce.errors import ReplyError, SourceError
@@ -28,6 +27,7 @@ from autoreproduce.solvers.masked import functions_of
 from autoreproduce.trial import Trial, TrialRecord, now
 
 if TYPE_CHECKING:
+    from autoreproduce.autoexperiment.outcome import TaskOutcome
     from autoreproduce.autoexperiment.selection import MaskedTask
     from autoreproduce.budget import Budget
     from autoreproduce.config import Settings
@@ -53,9 +53,8 @@ class Candidate:
     outcome: TaskOutcome
 
 
-def candidate_of(masked: MaskedTask, attempt: Path) -> Candidate:
+def candidate_of(masked: MaskedTask, attempt: Path, outcome: TaskOutcome) -> Candidate:
     """The candidate that an attempt's folder holds."""
-    outcome = TaskOutcome.model_validate_json((attempt / "judged.json").read_text(encoding="utf-8"))
     wanted = functions_of(masked)
     parts = [_shown(attempt / "workspace", file, [a for f, a in wanted if f == file]) for file, _ in wanted]
     return Candidate(attempt, "\n\n".join(dict.fromkeys(parts)), outcome)

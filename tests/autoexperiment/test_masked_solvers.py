@@ -341,6 +341,30 @@ def test_a_verifier_leaves_out_what_is_not_proven(run, tmp_path):
     assert tasks == 1 and one.startswith("0.00") and chosen == 0
 
 
+def test_an_attempt_that_its_context_or_budget_ended_counts_as_not_passed(run, tmp_path):
+    from autoreproduce.runner.pass_tables import pass_table
+    from autoreproduce.runner.passes import read_attempts, verify
+
+    long = Answer(status=400, error={"message": "This model's maximum context length is exceeded"})
+    with chat_server([RIGHT, long, Answer(status=500)]) as server:
+        for number, more in enumerate(({}, {}, {"budget": "9 tokens"}, {}), 1):
+            run(server, out=f"suite/{number}", **more)
+    for number, status in (("2", "failed"), ("3", "failed"), ("4", "not scored")):
+        (tmp_path / "suite" / number / "ended.json").write_text(json.dumps({"status": status}))
+    found = [attempt for _, _, attempt in read_attempts(tmp_path / "suite")]
+    assert [each.kind for each in found] == ["passed", "context exceeded", "budget spent"], (
+        "a server that fails is none"
+    )
+    assert (found[1].strict, found[1].upstream, found[1].losses) == (False, False, {"0": 1.0, "1": 1.0})
+    told = pass_table(found, [1])
+    assert told.rows[0][:4] == ["agentless", 1, 1, 3] and told.rows[0][4].startswith("0.33")
+    assert "1 of agentless (budget spent), 1 of agentless (context exceeded)" in "".join(told.notes)
+    [[*_, chosen, _, _]] = verify(tmp_path / "suite", ["agreement"], None, Settings(), print).rows
+    assert chosen == 1
+    (tmp_path / "clone").rename(tmp_path / "elsewhere")
+    assert [each.n for _, _, each in read_attempts(tmp_path / "suite")] == [1, 1, 1]
+
+
 def test_losses_go_by_the_experiments_of_the_paper(run, tmp_path):
     from autoreproduce.runner.pass_tables import loss_table
     from autoreproduce.runner.passes import read_attempts

@@ -73,11 +73,11 @@ def _rows(folder: Path) -> Iterator[Row]:
             outcome = trial.outcome
         except (TrialError, ValueError):
             continue
-        if outcome is not None and (outcome.status != "stopped" or _failed_in_its_suite(path)):
+        if outcome is not None and (outcome.status != "stopped" or failed_in_its_suite(path)):
             yield _row(folder, trial, outcome)
 
 
-def _failed_in_its_suite(folder: Path) -> bool:
+def failed_in_its_suite(folder: Path) -> bool:
     """What the runner of a suite wrote down of a trial that was stopped."""
     try:
         return bool(json.loads((folder / "ended.json").read_text(encoding="utf-8"))["status"] == "failed")
