@@ -111,19 +111,26 @@ def table(
 def compare(
     first: Annotated[Path, typer.Argument(help="a suite's folder, or any folder of trials: A")],
     second: Annotated[Path, typer.Argument(help="the other: B")],
+    variants: Annotated[str, typer.Option(help="X,Y: X of A against Y of B [those that both have]")] = "",
     json: Annotated[bool, typer.Option("--json", help="one JSON object a measure")] = False,
 ) -> None:
-    """Compare two suites, paired by task: B − A with its interval, win/tie/loss, ratio."""
+    """Compare two suites, paired by task and variant: B − A with its interval, win/tie/loss, ratio."""
     from dataclasses import asdict
 
     from autoreproduce.eval.compare import compare as compare_rows
+    from autoreproduce.eval.compare import of_variants
     from autoreproduce.eval.tables.build import Table
     from autoreproduce.eval.tables.rows import machine_of, read_rows
     from autoreproduce.eval.tables.write import markdown
 
     machines = machine_of(first), machine_of(second)
-    found = compare_rows(read_rows(first), read_rows(second), machines)
-    notes = [] if machines[0] == machines[1] else ["Seconds are not compared: the trials ran on other machines."]
+    names = [name.strip() for name in variants.split(",")] if variants else []
+    if len(names) > 2:
+        raise UsageError(f"--variants {variants}: one of A and one of B are compared: write X,Y")
+    ours, theirs, notes = of_variants(read_rows(first), read_rows(second), names)
+    found = compare_rows(ours, theirs, machines)
+    if machines[0] != machines[1]:
+        notes.append("Seconds are not compared: the trials ran on other machines.")
     if json:
         for note in notes:
             print(note, file=sys.stderr)

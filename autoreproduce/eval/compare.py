@@ -1,14 +1,15 @@
 """Two sets of trials against each other: paired by task, and refused where they are not comparable.
 
-A difference between means over different tasks, profiles or judges says nothing, so trials are paired by task and
-profile, the mean of each side's trials of a task is one value, and the interval resamples tasks.
+A difference between means over different tasks, profiles, variants or judges says nothing, so trials are paired by
+task, profile and variant, the mean of each side's pairs of a task is one value, and the interval resamples tasks. Sets
+that share no variant (two suites of one each, under other names) are paired by task and profile.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Literal
 
@@ -16,6 +17,7 @@ from autoreproduce.errors import UsageError
 from autoreproduce.eval.statistics import Estimate, estimate
 from autoreproduce.eval.tables.rows import LEVELS, Row
 
+Key = tuple[str, str, str]
 Better = Literal["lower", "higher"]
 MEASURES: dict[str, tuple[Callable[[Row], float | None], Better]] = {
     "gap": (lambda row: row.gap, "lower"),
@@ -48,6 +50,7 @@ def compare(first: Sequence[Row], second: Sequence[Row], hardware: tuple[str, st
 
     `hardware` names both machines: seconds are compared only where they are the same.
     """
+    first, second = _alike(first, second)
     shared = {_key(row) for row in first} & {_key(row) for row in second}
     if not shared:
         raise UsageError(_nothing_shared(first, second))
@@ -56,11 +59,51 @@ def compare(first: Sequence[Row], second: Sequence[Row], hardware: tuple[str, st
     for name, (value, better) in MEASURES.items():
         if name == "seconds" and hardware[0] != hardware[1]:
             continue
-        one, other = _by_task(first, value, shared), _by_task(second, value, shared)
+        one, other = _means(first, value, shared), _means(second, value, shared)
         both = sorted(one.keys() & other.keys())
         if both:
-            found.append(_compared(name, [one[key] for key in both], [other[key] for key in both], better))
+            found.append(_compared(name, _by_task(one, both), _by_task(other, both), better))
     return found
+
+
+def of_variants(
+    first: Sequence[Row], second: Sequence[Row], names: Sequence[str]
+) -> tuple[Sequence[Row], Sequence[Row], list[str]]:
+    """The rows to compare, and what must be said of their variants.
+
+    `names`: of A and of B, none for those that both have. Raises UsageError for a name that there is not.
+    """
+    if names:
+        one, other = names[0], names[-1]
+        return _of("A", first, one), _of("B", second, other), [f"Variant {one} of A against {other} of B."]
+    ours, theirs = ({row.variant for row in rows} for rows in (first, second))
+    if len(ours) < 2 and len(theirs) < 2:
+        return first, second, []
+    told = f"A has the variants {_list(ours)}, B {_list(theirs)}"
+    if not ours & theirs:
+        return first, second, [f"{told}: all are taken together, --variants X,Y compares one with another."]
+    return *_alike(first, second), [f"{told}; compared: {_list(ours & theirs)}, each with itself."]
+
+
+def _of(side: str, rows: Sequence[Row], name: str) -> list[Row]:
+    found = [row for row in rows if row.variant == name]
+    if not found:
+        raise UsageError(f"--variants: {side} has no variant {name!r}: it has {_list({row.variant for row in rows})}")
+    return found
+
+
+def _alike(first: Sequence[Row], second: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+    """The rows of the variants that both have; where they share none, all of them as of one variant."""
+    both = {row.variant for row in first} & {row.variant for row in second}
+    one, other = (
+        [row for row in rows if row.variant in both] if both else [replace(row, variant="") for row in rows]
+        for rows in (first, second)
+    )  # fmt: skip
+    return one, other
+
+
+def _list(names: set[str]) -> str:
+    return ", ".join(sorted(names))
 
 
 def _compared(name: str, one: list[float], other: list[float], better: Better) -> Compared:
@@ -76,10 +119,16 @@ def _compared(name: str, one: list[float], other: list[float], better: Better) -
     )  # fmt: skip
 
 
-def _by_task(
-    rows: Sequence[Row], value: Callable[[Row], float | None], shared: set[tuple[str, str]]
-) -> dict[tuple[str, str], float]:
+def _by_task(means: dict[Key, float], both: Sequence[Key]) -> list[float]:
+    """The mean of each task over its variants: those of one task are no independent values."""
     found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for key in both:
+        found[key[:2]].append(means[key])
+    return [fmean(values) for values in found.values()]
+
+
+def _means(rows: Sequence[Row], value: Callable[[Row], float | None], shared: set[Key]) -> dict[Key, float]:
+    found: dict[Key, list[float]] = defaultdict(list)
     for row in rows:
         measured = value(row)
         if _key(row) in shared and measured is not None:
@@ -87,12 +136,14 @@ def _by_task(
     return {key: fmean(values) for key, values in found.items()}
 
 
-def _key(row: Row) -> tuple[str, str]:
-    return row.task, row.profile
+def _key(row: Row) -> Key:
+    return row.task, row.profile, row.variant
 
 
 def _nothing_shared(first: Sequence[Row], second: Sequence[Row]) -> str:
     tasks = {row.task for row in first} & {row.task for row in second}
+    if {(row.task, row.profile) for row in first} & {(row.task, row.profile) for row in second}:
+        return "no task has trials of one variant on both sides: name those to compare by --variants X,Y"
     if tasks:
         profiles = [", ".join(sorted({row.profile for row in rows})) for rows in (first, second)]
         return f"the trials are of other profiles ({profiles[0]} against {profiles[1]}): compare those of one profile"

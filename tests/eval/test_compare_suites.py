@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autoreproduce.errors import UsageError
-from autoreproduce.eval.compare import compare
+from autoreproduce.eval.compare import compare, of_variants
 from autoreproduce.eval.tables.rows import Row
 
 
-def row(task="a", gap=0.1, mixed=None, judge="j", profile="small", seconds=1.0, tokens=10):
+def row(task="a", gap=0.1, mixed=None, judge="j", profile="small", seconds=1.0, tokens=10, variant="v"):
     return Row(
-        trial=f"{task}/1", task=task, profile=profile, variant="v", solver="s", model="m", executed=1.0, gap=gap,
+        trial=f"{task}/1", task=task, profile=profile, variant=variant, solver="s", model="m", executed=1.0, gap=gap,
         signed_gap=gap, metric=1.0, reference=1.0, dollars=None, tokens=tokens, seconds=seconds,
         scores={} if mixed is None else {"mixed": mixed}, judges={} if mixed is None else {"mixed": judge},
     )  # fmt: skip
@@ -45,6 +45,31 @@ def test_turned_round_wins_are_losses(pairs):
     one, other = (by_name(compare(*both))["gap"] for both in ((first, second), (second, first)))
     assert (one.wins, one.losses) == (other.losses, other.wins)
     assert one.difference.mean == pytest.approx(-other.difference.mean)
+
+
+def test_variants_are_paired_by_name_and_said():
+    first = [row("a", 0.2), row("a", 0.9, variant="w"), row("b", 0.3), row("b", 0.7, variant="w")]
+    one, other, [told] = of_variants(first, [row("a", 0.1), row("b", 0.1)], [])
+    gap = by_name(compare(one, other))["gap"]
+    assert (gap.tasks, gap.first, gap.second) == (2, pytest.approx(0.25), pytest.approx(0.1))
+    assert "A has the variants v, w, B v; compared: v" in told
+    one, other, _ = of_variants(first, [row("a", 0.1), row("a", 0.5, variant="w"), row("b", 0.1, variant="w")], [])
+    gap = by_name(compare(one, other))["gap"]
+    assert (gap.tasks, gap.first, gap.second) == (2, pytest.approx(0.625), pytest.approx(0.2)), "each with its own"
+    one, other, [told] = of_variants(first, first, ["v", "w"])
+    assert (
+        by_name(compare(one, other))["gap"].difference.mean == pytest.approx(0.55) and "v of A against w of B" in told
+    )
+
+
+def test_variants_of_other_names_are_compared_whole_and_unknown_ones_refused():
+    assert of_variants([row()], [row(variant="w")], [])[2] == []
+    one, other, [told] = of_variants([row("a", 0.2), row("a", 0.4, variant="w")], [row(variant="x")], [])
+    assert by_name(compare(one, other))["gap"].first == pytest.approx(0.3) and "all are taken together" in told
+    with pytest.raises(UsageError, match=r"B has no variant 'y': it has w, x"):
+        of_variants([row()], [row(variant="w"), row(variant="x")], ["v", "y"])
+    with pytest.raises(UsageError, match="--variants X,Y"):
+        compare([row(), row("b", variant="w")], [row(variant="w"), row("b")])
 
 
 def test_other_profiles_tasks_and_judges_are_refused_with_the_reason():

@@ -4,6 +4,7 @@ import csv
 import json
 import math
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from shutil import copytree
 
@@ -187,6 +188,15 @@ def test_the_command_writes_tables_and_plots(suite):
     assert done.exit_code == 0, done.output
     names = {path.name for path in (suite / "tables").iterdir()}
     assert {"systems.md", "systems.tex", "tasks.csv", "variants.json", "gap.svg", "human.svg", "human.md"} <= names
+
+
+def test_two_variants_of_one_suite_are_compared(suite):
+    compared = partial(CliRunner().invoke, app)
+    said = compared(["compare", str(suite), str(suite), "--variants", "full,no lineage"])
+    assert said.exit_code == 0 and "Variant full of A against no lineage of B." in said.output
+    for names, why in (("full,whole", "B has no variant 'whole': it has full, no lineage"), ("a,b,c", "write X,Y")):
+        wrong = compared(["compare", str(suite), str(suite), "--variants", names])
+        assert isinstance(wrong.exception, UsageError) and why in str(wrong.exception)
 
 
 def test_a_comparison_says_why_seconds_are_missing_and_leaves_a_damaged_trial_out(suite, tmp_path_factory):
