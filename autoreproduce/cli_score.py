@@ -56,10 +56,10 @@ def score(
         judges=judge or ([settings.model] if settings.model else []), repeats=repeats, run=run, paper=paper,
         reference=reference, data=data, out=out, note=lambda text: print(text, file=sys.stderr),
     )  # fmt: skip
-    scored = score_all(request)
+    scored, damaged = score_all(request)
     for one in scored:
         _say(one, json)
-    raise typer.Exit(_exit_code(scored, floors))
+    raise typer.Exit(_exit_code(scored, floors) or (3 if damaged else 0))
 
 
 @app.command()

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 from autoreproduce import Observer, Score
 from autoreproduce.benchmarks.reproducebench import prepare
 from autoreproduce.budget import Budget
@@ -71,14 +73,26 @@ class Scored:
         return [score for score in self.scores if score.value is None and score.scorer in self.wanted]
 
 
-def score_all(request: ScoreRequest) -> list[Scored]:
+def score_all(request: ScoreRequest) -> tuple[list[Scored], list[Path]]:
     """Score a program, a trial, or every trial below a folder. Raises UsageError where there is nothing to score.
 
-    The rows of a suite's folder are written again, since they tell of scores and judges.
+    A damaged trial among several is told and left out; their folders come second. The rows of a suite's folder are
+    written again, since they tell of scores and judges.
     """
     judges = open_judges(request.judges, request.settings)
+    scored: list[Scored] = []
+    damaged: list[Path] = []
     try:
-        return [_score(request, folder, task, judges) for folder, task in _trials(request)]
+        trials = _trials(request)
+        for folder, task in trials:
+            try:
+                scored.append(_score(request, folder, task or _task_of(folder), judges))
+            except TrialError as error:
+                if len(trials) == 1:
+                    raise
+                request.note(f"{folder} is left out: {' '.join(str(error).split())}")
+                damaged.append(folder)
+        return scored, damaged
     finally:
         if (Path(request.path) / SUITE).is_file():
             write_results(Path(request.path))
@@ -96,15 +110,18 @@ def _judge(name: str, settings: Settings, budget: Budget) -> Judge:
     return Judge(f"tape of {tape.head.model}" if tape else name, model, settings, budget)
 
 
-def _trials(request: ScoreRequest) -> list[tuple[Path, Task]]:
-    """The trial folders to score: the one that is named, those below it, or a new one around a program."""
+def _trials(request: ScoreRequest) -> list[tuple[Path, Task | None]]:
+    """The trial folders to score: the one that is named, those below it, or a new one around a program.
+
+    Beside each its task, None for the one that the trial itself tells.
+    """
     path = Path(request.path)
     folders = [path] if (path / "trial.json").is_file() else trials_below(path)
     if not folders or _holds_a_program(request, path):
         return [_submitted(request)]
     if request.run:
         raise UsageError(f"{path} holds a finished trial, which is scored as it is: leave --run out")
-    return [(folder, request.task or _task_of(folder)) for folder in folders]
+    return [(folder, request.task) for folder in folders]
 
 
 def _holds_a_program(request: ScoreRequest, path: Path) -> bool:
@@ -125,7 +142,10 @@ def _task_of(folder: Path) -> Task:
     record = Trial.read(folder).record
     if not record.task_json:
         raise TrialError(f"{folder} does not say which task it is of: add --task NAME")
-    task = Task.model_validate(record.task_json)
+    try:
+        task = Task.model_validate(record.task_json)
+    except ValidationError as error:
+        raise TrialError(f"{folder}/trial.json tells no task that can be read ({error}): restore it") from None
     return load_task(task.id, task.profile) if task.folder is not None else task
 
 

@@ -1,6 +1,7 @@
 """`score` as a user runs it: a program of anyone's, a page, an exit code that fits CI."""
 
 import json
+from shutil import copytree
 
 import pytest
 from chat_server import chat_server
@@ -123,6 +124,20 @@ def test_a_finished_trial_is_scored_again_without_running(program):
     done = score(folder, "--levels", "execution,cost")
     assert done.exit_code == 0, done.output
     assert score(folder.parent, "--levels", "cost").exit_code == 0  # and so is every trial below a folder
+
+
+def test_a_damaged_trial_is_left_out_by_its_name_and_the_others_are_scored(program):
+    assert score(program, "--task", "lsm", *RAN, "--sandbox", "process", "--out", "t/a").exit_code == 0
+    for name in "bcd":
+        copytree("t/a", f"t/{name}")
+    record = json.loads((program.parent / "t" / "c" / "trial.json").read_text())
+    (program.parent / "t" / "a" / "trial.json").write_text("{")
+    (program.parent / "t" / "c" / "trial.json").write_text(json.dumps({**record, "task_json": {"id": 3}}))
+    (program.parent / "t" / "d" / "steps.jsonl").write_text("{no step}\n")
+    done = score("t", "--levels", "cost", "--json")
+    assert done.exit_code == 3 and [json.loads(line)["folder"] for line in done.stdout.splitlines()] == ["t/b"]
+    assert [line.split(":")[0] for line in done.stderr.splitlines()] == [f"t/{name} is left out" for name in "acd"]
+    assert isinstance(score("t/a", "--levels", "cost").exception, TrialError), "alone there is nothing else to score"
 
 
 @pytest.mark.parametrize(
