@@ -42,6 +42,8 @@ def mask(
     from autoreproduce.runner.describing import describer
 
     name = paper_id or re.sub(r"[^A-Za-z0-9.-]+", "-", repo.resolve().name).strip("-.")
+    if data is not None and not data.is_dir():
+        raise UsageError(f"--data {data} is no folder: name the folder that holds the data")
     asked = Asked(
         repo, tuple(command), out, name, tuple(functions or ()), numbers(n), results, _text(paper), title, seeds,
         most, sample, timeout,

@@ -380,6 +380,11 @@ def test_the_commands(repository: Path, place: Place, public: Callable[..., Path
     assert done.exit_code == 0 and "all combinations: n=0: 2, n=1: 4" in done.output
 
 
+def test_data_that_are_not_there_are_refused_before_anything_runs(repository: Path) -> None:
+    done = CliRunner().invoke(app, ["mask", str(repository), "--command", "true", "--data", str(repository / "none")])
+    assert isinstance(done.exception, UsageError) and "is no folder" in str(done.exception)
+
+
 @pytest.mark.slow
 def test_a_model_describes_functions_without_giving_them_away(repository: Path, place: Place, tmp_path: Path) -> None:
     from chat_server import chat_server
