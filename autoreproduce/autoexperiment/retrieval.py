@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import accumulate, groupby, zip_longest
 from pathlib import Path
 from typing import Literal
 
@@ -20,6 +20,7 @@ TOP = 4
 MENTIONS = 12  # lines of other files that name a function
 AROUND = 5  # lines shown on each side of one
 WHOLE = 80  # lines of a file that is shown whole
+HEAD = 6  # of a long file, the part of the room that its first lines may take: imports and constants
 
 
 def paper_for(paper: str, queries: Sequence[str], how: Retrieval, passages: Sequence[str] = ()) -> str:
@@ -65,6 +66,39 @@ def _windows(hits: Sequence[int], count: int) -> list[tuple[int, int]]:
         else:
             found.append((first, last))
     return found
+
+
+def around(text: str, room: int, first: int, last: int, heads: Sequence[int] = ()) -> str:
+    """Whole lines of a file in about `room` characters: `first` to `last`, `heads`, the file's head, what is near.
+
+    A text that fits is left as it is; else what is left out is marked by a comment with its lines.
+    """
+    if len(text) <= room:
+        return text
+    lines = text.split("\n")
+    kept = _with_head(lines, {*range(first - 1, last), *(line - 1 for line in heads)}, room)
+    room -= sum(len(lines[number]) + 1 for number in kept)
+    below, above = iter(range(last, len(lines))), iter(range(first - 2, -1, -1))
+    for number in (each for pair in zip_longest(below, above) for each in pair if each is not None):
+        room -= 0 if number in kept else len(lines[number]) + 1
+        if room < 0:
+            break
+        kept.add(number)
+    return "\n".join("\n".join(lines[n] for n in run) if shown else _left_out(run)
+                     for shown, run in _runs(kept, len(lines)))  # fmt: skip
+
+
+def _with_head(lines: Sequence[str], kept: set[int], room: int) -> set[int]:
+    ends = accumulate(len(line) + 1 for line in lines)
+    return kept | {number for number, end in enumerate(ends) if end <= room // HEAD}
+
+
+def _runs(kept: set[int], count: int) -> Iterator[tuple[bool, list[int]]]:
+    return ((shown, list(run)) for shown, run in groupby(range(count), kept.__contains__))
+
+
+def _left_out(run: Sequence[int]) -> str:
+    return f"# […] lines {run[0] + 1} to {run[-1] + 1} are left out"
 
 
 def split(text: str, size: int = PASSAGE) -> list[str]:

@@ -6,6 +6,7 @@ A reply that holds no such function goes back once with the reason; nothing is r
 
 from __future__ import annotations
 
+import ast
 import tempfile
 from collections.abc import Callable
 from functools import partial
@@ -13,8 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autoreproduce.agents import Agent
+from autoreproduce.autoexperiment.helpers import scopes
 from autoreproduce.autoexperiment.layout import lay_out
-from autoreproduce.autoexperiment.retrieval import mentions, paper_for
+from autoreproduce.autoexperiment.masking import read_source
+from autoreproduce.autoexperiment.retrieval import around, mentions, paper_for
 from autoreproduce.errors import CommandError, ReplyError
 from autoreproduce.solvers.masked import MaskedSolver, code_in, functions_of, put_in
 
@@ -52,12 +55,22 @@ class Agentless(MaskedSolver):
     def _question(self, masked: MaskedTask, workspace: Path, row: MaskRow, file: str, address: str) -> dict[str, Any]:
         about = f"{address} {row.description}"
         how = self.settings.retrieval
-        code = (workspace / file).read_text(encoding="utf-8", errors="replace")[:ROOM]
+        code = _near(workspace, file, address)
         return {
             "paper": paper_for(masked.paper.text, [about], how, [row.passage]),
             "passages": how in ("passages", "oracle"), "experiments": masked.what_to_do, "commands": masked.solution,
             "file": file, "function": address, "code": code, "others": "\n".join(mentions(workspace, file, [address])),
         }  # fmt: skip
+
+
+def _near(workspace: Path, file: str, address: str) -> str:
+    """The file; of a long one the function with what stands around it, its classes' first lines and the file's head."""
+    source = read_source(workspace, file)
+    found = source.find(address)
+    first = min([found.line, *(each.lineno for each in found.node.decorator_list)])
+    heads = [each.lineno for each in scopes(source.tree, found.node)[1:] if isinstance(each, ast.stmt)]
+    text = (workspace / file).read_text(encoding="utf-8", errors="replace")
+    return around(text, ROOM, first, found.last_line, heads)
 
 
 def _usable(reply: str, address: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 from chat_server import Answer, chat_server
 
 from autoreproduce.autoexperiment.dataset import find_root
-from autoreproduce.autoexperiment.retrieval import nearest, paper_for, split
+from autoreproduce.autoexperiment.retrieval import around, nearest, paper_for, split
 from autoreproduce.autoexperiment.taskset import Proof
 from autoreproduce.benchmarks.autoexperiment import task_names
 from autoreproduce.config import Settings
@@ -272,6 +272,26 @@ def test_what_is_left_of_a_masked_function(run, stub, there):
     with chat_server([RIGHT]) as server:
         assert run(server, stub=stub, retrieval="none").outcome.metric == 1
     assert bool(re.search(r'"""\n\s+raise NotImplementedError', server.requests[0].prompt)) == there
+
+
+def test_of_a_long_file_agentless_sees_the_function_and_what_is_around_it(run, monkeypatch):
+    monkeypatch.setattr("autoreproduce.solvers.agentless.ROOM", 300)
+    with chat_server([WRONG]) as server:
+        run(server, name="0202.00002_1")
+    shown = server.requests[0].prompt.split("~~~python\n")[1].split("\n~~~")[0]
+    assert shown.startswith("class Absolute:\n    def __init__(self):\n# […] lines 3 to ")
+    assert "class Logistic(Absolute):\n    def __call__(self, x, y):\n" in shown and "NotImplementedError" in shown
+    assert "math.log" not in shown and len(shown) < 400
+
+
+def test_a_window_of_a_text_is_of_whole_lines_and_all_of_it_where_it_fits():
+    text = "".join(f"line {n}\n" for n in range(1, 1001))
+    assert around(text, len(text), 500, 501) == text
+    shown = around(text, 300, 500, 501, [490]).split("\n")
+    assert shown[:2] == ["line 1", "line 2"] and "line 490" in shown and {"line 495", "line 507"} <= set(shown)
+    assert shown[-1].startswith("# […] lines 5") and shown[-1].endswith(" to 1001 are left out")
+    assert around(text, 300, 2, 3).startswith("line 1\nline 2\nline 3\nline 4\n") and len("\n".join(shown)) < 420
+    assert "line 1000\n" in around(text, 300, 999, 1000)
 
 
 def test_passages_for_several_functions_are_those_of_each():
