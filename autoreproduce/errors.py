@@ -51,6 +51,10 @@ class PaperError(AutoReproduceError):
     """A paper that cannot be fetched or read."""
 
 
+class UnreachableError(PaperError):
+    """Where a paper was to come from gave no usable answer: no connection, a time-out, an error of its own."""
+
+
 class LineageError(AutoReproduceError):
     """One cited paper that could not be followed; recorded with the reason, never fatal to a trial."""
 

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict
 
 from autoreproduce import __version__
 from autoreproduce.config import Settings
-from autoreproduce.errors import PaperError, UsageError
+from autoreproduce.errors import PaperError, UnreachableError, UsageError
 
 if TYPE_CHECKING:
     import arxiv
@@ -43,10 +43,6 @@ _PREFIX = re.compile(
     r"|(?:https?://)?(?:dx\.)?doi\.org/10\.48550/arxiv\.|10\.48550/arxiv\.|arxiv\s*:\s*)",
     re.I,
 )
-
-
-class UnreachableError(PaperError):
-    """arXiv gave no usable answer: no connection, a time-out, or an HTTP error after the retries."""
 
 
 class NotThereError(PaperError):

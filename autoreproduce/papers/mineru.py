@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from autoreproduce.config import Settings
-from autoreproduce.errors import PaperError, UsageError
+from autoreproduce.errors import PaperError, UnreachableError, UsageError
 from autoreproduce.papers.model import SMALLEST_FIGURE, Figure, png_size
 from autoreproduce.papers.pdfium import as_png
 
@@ -120,7 +120,8 @@ def _answer(response: Any) -> dict[str, Any]:
             message = str(response.json()["error"]["message"])
         except (KeyError, TypeError, ValueError):
             message = f"HTTP {response.status_code}"
-        raise PaperError(f"MinerU's server refused the PDF ({message}): check --mineru-tier, or try --no-mineru")
+        kind = UnreachableError if response.status_code >= 500 else PaperError
+        raise kind(f"MinerU's server refused the PDF ({message}): check --mineru-tier, or try --no-mineru")
     answer: dict[str, Any] = response.json()
     return answer
 

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from autoreproduce import turns
 from autoreproduce.config import Settings
-from autoreproduce.errors import PaperError, UsageError
+from autoreproduce.errors import PaperError, UnreachableError, UsageError
 from autoreproduce.papers.archive import unpack
 from autoreproduce.papers.arxiv_client import NotThereError, by_id, download_pdf, download_source, normal_id
 from autoreproduce.papers.files import Parts, keep_copy, latex_parts, pdf_parts, read_file
@@ -143,7 +143,7 @@ def _from_pdf(settings: Settings, place: Path, arxiv_id: str) -> Parts:
     with pdf.open("rb") as opened:
         if b"%PDF" not in opened.read(1024):
             pdf.unlink()
-            raise PaperError(f"arXiv answered with something that is no PDF of {arxiv_id}: give --paper FILE")
+            raise UnreachableError(f"arXiv answered with something that is no PDF of {arxiv_id}: give --paper FILE")
     return pdf_parts(settings, pdf, place)
 
 

@@ -21,7 +21,7 @@ import pytest
 from pdf_maker import paper_pdf
 
 from autoreproduce.config import Settings
-from autoreproduce.errors import PaperError, UsageError
+from autoreproduce.errors import PaperError, UnreachableError, UsageError
 from autoreproduce.papers import read_paper
 from autoreproduce.papers.mineru import executable, read_by_mineru, take_pictures
 from autoreproduce.papers.model import png_size
@@ -148,9 +148,10 @@ def test_a_server_that_refuses(pdf, tmp_path, status, answer, error):
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
     try:
-        with pytest.raises(PaperError, match=error):
+        with pytest.raises(PaperError, match=error) as raised:
             url = f"http://127.0.0.1:{server.server_address[1]}/"
             read_by_mineru(Settings(mineru=True, mineru_url=url), pdf, tmp_path)
+        assert isinstance(raised.value, UnreachableError) == (status == 500), "what may pass"
     finally:
         server.shutdown()
         server.server_close()

@@ -9,7 +9,7 @@ from arxiv_server import Stored, serve
 from latex_maker import FILES, MAIN, gz, tar_gz, write
 from pdf_maker import Page, make_pdf, paper_pdf
 
-from autoreproduce.errors import PaperError, UsageError
+from autoreproduce.errors import PaperError, UnreachableError, UsageError
 from autoreproduce.papers import Figure, Paper, arxiv_client, figures_for_model, read_arxiv_text, read_paper
 
 TEX = Stored("2301.12664", "Small Grids for Large Equations", source=tar_gz(FILES), pdf=paper_pdf())
@@ -142,7 +142,7 @@ def test_the_digest_serves_where_arxiv_does_not(read, server, fault, tmp_path):
 
 def test_what_failed_once_is_fetched_again(read, server):
     nonsense(server)
-    with pytest.raises(PaperError):
+    with pytest.raises(UnreachableError, match="no PDF"):
         read("2301.12664")
     server.faults.clear()
     assert read("2301.12664").source == "latex"

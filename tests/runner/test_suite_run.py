@@ -8,7 +8,7 @@ import tiny
 from chat_server import Answer, chat_server
 from suite_world import asked, finish, lay_out, run
 
-from autoreproduce.errors import TrialError, UsageError
+from autoreproduce.errors import PaperError, TrialError, UnreachableError, UsageError
 from autoreproduce.eval.tables.rows import read_rows as finished_rows
 from autoreproduce.runner.suite.results import read_rows
 
@@ -125,6 +125,20 @@ def test_an_endpoint_that_fails_is_tried_again_then_not_scored_and_goes_on_later
         down = False
         assert run(file, server.base_url).exit_code == 0
         assert asked(server)["one/3/0", 0] == 1
+
+
+@pytest.mark.parametrize(("error", "again"), [(UnreachableError("arXiv is down"), True), (PaperError("no PDF"), False)])
+def test_a_paper_that_cannot_be_fetched_is_tried_again_and_one_that_cannot_be_read_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: PaperError, again: bool
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("steps_solver.Steps.solve", fail)
+    with chat_server([]) as server:
+        run(lay_out(tmp_path, retry_after=[0.0]), server.base_url)
+    ended = json.loads((tmp_path / "out/trials/one/default/1/ended.json").read_text())
+    assert (ended["status"], ended["tries"]) == ("not scored", 1 + again)
 
 
 def test_an_endpoint_that_is_gone_ends_the_suite_instead_of_every_trial(tmp_path: Path) -> None:

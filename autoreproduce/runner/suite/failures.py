@@ -1,7 +1,7 @@
 """What ended a trial: the solver itself, which is data, or what it runs on, which is not its failure.
 
 The kind of error decides, as `attempt` records it. What may pass (an endpoint or a daemon that is down, a full disk)
-is tried again; what will not pass by waiting (a refused key, a tape of another trial) is not.
+is tried again; what will not pass by waiting (a refused key, a damaged PDF, a tape of another trial) is not.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from autoreproduce.runner.suite.kept import Ended
 if TYPE_CHECKING:
     from autoreproduce.runner.attempt import Finished
 
-# By the error's class: does waiting help?
-PASSING = {"ModelError": True, "SandboxError": True, "PaperError": True, "OSError": True,
-           "TapeError": False, "UsageError": False}  # fmt: skip
+# By the error's class: does waiting help? A PaperError is of the paper itself, which stays as it is.
+PASSING = {"ModelError": True, "SandboxError": True, "UnreachableError": True, "OSError": True,
+           "PaperError": False, "TapeError": False, "UsageError": False}  # fmt: skip
 SOLVERS_OWN = {"ContextError": "the prompt is longer than the model's context", "BudgetError": "its own budget"}
 FOR_GOOD = ("refused the key", "does not permit this call", "does not know this model", "has no credit left")
 
