@@ -66,7 +66,8 @@ def read_proofs(root: Path) -> dict[str, Proof]:
     if not path.is_file():
         return {}
     try:
-        proofs = [Proof.model_validate_json(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
+        # not splitlines, which also splits at a U+2028 within a text
+        proofs = [Proof.model_validate_json(line) for line in path.read_text("utf-8").split("\n") if line.strip()]
     except (ValidationError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is damaged ({str(error).splitlines()[0]}): run `autoreproduce mask` again") from None
     return {proof.combined_id: proof for proof in proofs}

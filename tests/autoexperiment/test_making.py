@@ -18,7 +18,7 @@ from autoreproduce.autoexperiment.making import MadeSet, made_text, make_tasks, 
 from autoreproduce.autoexperiment.outcome import Place, judge, open_place
 from autoreproduce.autoexperiment.reach import reach
 from autoreproduce.autoexperiment.selection import select_tasks, task_of
-from autoreproduce.autoexperiment.taskset import read_proofs
+from autoreproduce.autoexperiment.taskset import Proof, read_proofs
 from autoreproduce.autoexperiment.trying import Asked
 from autoreproduce.cli_autoexperiment import app, numbers
 from autoreproduce.config import Limits, Settings
@@ -378,6 +378,12 @@ def test_the_commands(repository: Path, place: Place, public: Callable[..., Path
     assert json.loads((out / "splits.json").read_text()) == {"repository": "test"}
     done = runner.invoke(app, ["dataset", str(public())])
     assert done.exit_code == 0 and "all combinations: n=0: 2, n=1: 4" in done.output
+
+
+def test_a_proof_may_quote_any_separator_of_lines(tmp_path: Path) -> None:
+    proof = Proof(combined_id="a_0", proven=False, reason="it printed \u2028, \x85, \r\n and \x1e")
+    (tmp_path / "proofs.jsonl").write_text(f"{proof.model_dump_json()}\n" * 2, encoding="utf-8")
+    assert read_proofs(tmp_path) == {"a_0": proof}
 
 
 def test_data_that_are_not_there_are_refused_before_anything_runs(repository: Path) -> None:
