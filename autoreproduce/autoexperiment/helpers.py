@@ -1,21 +1,23 @@
 """The helpers that a submission's body needs: what they are, and where in the clean file they go.
 
-A helper is a definition, an import or a constant that stands directly in a scope around the function (its class, its
-module), binds names which are new there, and is mentioned by the body or by another helper. It is placed before the
-function that needs it, as helpers may run when the module is imported and what they use then stands above.
+A helper is a definition, an import or a constant, or a `try` around such (an import that may fail, and what stands in
+for it). It stands directly in a scope around the function (its class, its module), binds names which are new there, and
+is mentioned by the body or by another helper. It is placed before the function that needs it, as helpers may run when
+the module is imported and what they use then stands above.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from autoreproduce.autoexperiment.functions import PARTS, Def, Function
 from autoreproduce.autoexperiment.source import Source
 
 Scope = ast.Module | ast.ClassDef | Def
+Tried = ast.Try | ast.TryStar
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -81,7 +83,7 @@ def _needed(
     while True:
         more = [
             each for number, each in enumerate(body)
-            if number not in found and (binds := _binds(each)) & wanted and not binds & known
+            if number not in found and (binds := _binds(each)) & wanted and not (binds | _loses(each)) & known
         ]  # fmt: skip
         if not more:
             return [each for number, each in enumerate(body) if number in found]
@@ -113,25 +115,50 @@ def _binds(node: ast.stmt) -> set[str]:
     if isinstance(node, ast.Import | ast.ImportFrom):
         future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
         return set() if future else {(each.asname or each.name).partition(".")[0] for each in node.names} - {"*"}
+    if isinstance(node, Tried):
+        return _binds_tried(node)
     targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
     targets = [part for each in targets for part in (each.elts if isinstance(each, ast.Tuple) else [each])]
     names = {each.id for each in targets if isinstance(each, ast.Name)}
     return names if len(names) == len(targets) else set()
 
 
+def _binds_tried(node: Tried) -> set[str]:
+    """All names of a `try`, which is taken whole; none where it sets something that has no name of its own."""
+    body = [*node.body, *node.handlers, *node.orelse, *node.finalbody]
+    for each in _within(body):
+        if isinstance(each, ast.Attribute | ast.Subscript) and not isinstance(each.ctx, ast.Load):
+            return set()
+        if isinstance(each, ast.alias) and each.name == "*":
+            return set()
+    return _bound(body)
+
+
+def _loses(node: ast.stmt) -> set[str]:
+    """The names that a `try` gives to what it catches: they are gone after it, also one that was there."""
+    inside = ast.walk(node) if isinstance(node, Tried) else ()
+    return {each.name for each in inside if isinstance(each, ast.ExceptHandler) and each.name}
+
+
 def _bound(body: Sequence[ast.AST]) -> set[str]:
     """All names bound in a scope, in its branches too, but not in the scopes inside it."""
     names: set[str] = set()
-    todo = list(body)
-    while todo:
-        node = todo.pop()
+    for node in _within(body):
         if isinstance(node, ast.stmt):
             names |= _binds(node)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
             names.add(node.id)
+    return names
+
+
+def _within(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
+    """All nodes of a scope, without those of the scopes inside it."""
+    todo = list(body)
+    while todo:
+        node = todo.pop()
+        yield node
         if not isinstance(node, (*SCOPES, ast.Lambda)):
             todo += ast.iter_child_nodes(node)
-    return names
 
 
 def _mentioned(body: Sequence[ast.AST]) -> tuple[set[str], set[str]]:

@@ -166,6 +166,35 @@ def test_constants_set_together_come_along() -> None:
     assert made.helpers == ("HIGH", "LOW") and made.data.startswith(b"LOW, HIGH = 1, 2\n")
 
 
+TRIED = """try:
+    import json as js
+    HAVE = True
+except ImportError as error:
+    HAVE = False
+    class js:
+        def __init__(self):
+            self.g = error
+
+"""
+PLAIN = "def f():\n    raise E\n\ndef g(): pass\n"
+
+
+def test_an_import_that_may_fail_comes_along_whole() -> None:
+    unused = "try:\n    import unused\nexcept ImportError:\n    pass\n\n"
+    made = taken(TRIED + unused + PLAIN.replace("raise E", "return js"), "f", clean=PLAIN)
+    assert made.data.decode() == TRIED.strip() + "\n" + PLAIN.replace("raise E", "return js")
+    assert made.helpers == ("HAVE", "js")
+
+
+@pytest.mark.parametrize(
+    "inside", ["import g", "f.x = 1", "from os import *", "del g", "def g(): pass", "try: E\n    except E as g: E"]
+)
+def test_a_try_that_touches_what_is_there_stays_behind(inside: str) -> None:
+    submission = PLAIN.replace("raise E", "return js")
+    made = taken(f"try:\n    import js\n    {inside}\nexcept E:\n    js = None\n\n{submission}", "f", clean=PLAIN)
+    assert not made.helpers and made.data.decode() == submission
+
+
 def test_two_functions_share_a_helper() -> None:
     submission = CLEAN.replace("return x - 1", "return two(x)").replace(
         "step(self, x): return x", "step(self, x): return two(x)"
