@@ -30,7 +30,7 @@ COMMANDS = {
     "mask": "Make proven tasks out of any repository: functions masked, a command to run, its numbers to reach.",
     "passes": "Pass@1 and Pass@k by agent and n, with intervals; a verifier over the same attempts.",
     "dataset": "Say what an AutoExperiment dataset holds, and name every fault of it.",
-    "compare": "Compare two suites, paired by task: B − A with its interval, win/tie/loss, ratio.",
+    "compare": "Compare two suites, paired by task and variant: B − A with its interval, win/tie/loss, ratio.",
     "report": "Write a trial's report again from its files, or a suite's as a static site.",
     "doctor": "Check what a trial needs on this machine, and name the mend of what is missing.",
     "graph": "Print the method's graph as Mermaid.",
