@@ -71,10 +71,12 @@ def mend(bench: Bench, phase: Phase, most: int | None = None) -> Ended:
     for tries in range(most + 1):
         run = bench.run(phase.command, bench.run_seconds, phase.name)
         problem = phase.passes(run)
+        asked = len(asked_for)
         ended = _judged(bench, phase, run, problem, asked_for, tries, history)
         if not problem:
             good = (ended, dict(bench.files))
-        if ended.status == "matched" or (problem and not bench.settings.debug) or tries == most or bench.over():
+        done = len(asked_for) == asked if not problem else not bench.settings.debug
+        if done or tries == most or bench.over():
             break
         if problem:
             mend_once(bench, phase, run, problem, history)
@@ -100,7 +102,10 @@ def _judged(
         return Ended("failed", problem, tries, run, history)
     if not (phase.reviewed and bench.settings.refine):
         return Ended("matched", "it runs; it was not to be checked against the paper", tries, run, history)
-    feedback = _review(bench, phase, run, asked_for)
+    try:
+        feedback = _review(bench, phase, run, asked_for)
+    except ReplyError as error:
+        return Ended("ran", f"it runs, but could not be checked against the paper: {error}", tries, run, history)
     if feedback is None:
         return Ended("matched", "it runs, and the research agent found nothing that differs", tries, run, history)
     asked_for.append(feedback)
@@ -121,9 +126,13 @@ def _review(bench: Bench, phase: Phase, run: Run, asked_for: list[str]) -> str |
 
 
 def mend_once(bench: Bench, phase: Phase, run: Run, problem: str, history: list[str]) -> None:
-    """Two steps: an analysis, then the command that carries it out."""
+    """Two steps: an analysis, then the command that carries it out. Without a usable reply the try is lost."""
     shown = _shown(bench, phase, run, _named(bench, phase, run))
-    analysis = bench.code.ask("debug/analyse", problem=problem, history=history, **shown)
+    try:
+        analysis = bench.code.ask("debug/analyse", problem=problem, history=history, **shown)
+    except ReplyError as error:
+        history.append(str(error))
+        return
     told = {**shown, "analysis": analysis, "install": True}
     history.append(_change(bench, phase.file, "debug/edit", {"EDIT", "BASH"}, analysis, told))
 

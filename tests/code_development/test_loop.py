@@ -29,13 +29,13 @@ class Scripted:
     def ask(self, name: str, **variables: Any) -> str:
         self.asked.append(name)
         self.variables.append(variables)
-        return self.replies.pop(0)
-
-    def command(self, name: str, allowed: set[str], **variables: Any) -> Parsed:
-        reply = self.ask(name, **variables)
+        reply = self.replies.pop(0)
         if reply == "UNUSABLE":
             raise ReplyError("3 replies without a usable command")
-        return parse(reply, allowed)
+        return reply
+
+    def command(self, name: str, allowed: set[str], **variables: Any) -> Parsed:
+        return parse(self.ask(name, **variables), allowed)
 
 
 def edit(text: str, lines: str = "1 0") -> str:
@@ -145,6 +145,20 @@ def test_commands_that_cannot_be_carried_out_cost_a_try_and_are_told(tmp_path: P
     assert "refused" in history[0]
     assert "refused" in history[1]
     assert "usable command" in history[2]
+
+
+def test_a_version_that_runs_stays_where_the_research_agent_gives_no_usable_reply(tmp_path: Path) -> None:
+    research = Scripted("UNUSABLE")
+    ended, bench = run(tmp_path, Scripted(edit("x = 1")), research)
+    assert ended.status == "ran" and "could not be checked" in ended.reason and research.asked == ["debug/review"]
+    assert bench.files["method.py"] == "x = 1\n"
+
+
+def test_an_analysis_without_a_usable_reply_costs_the_try(tmp_path: Path) -> None:
+    code = Scripted(edit("print(z)"), "UNUSABLE", "why", edit("x = 1", "1 1"))
+    ended, _ = run(tmp_path, code, Scripted("SUBMIT"))
+    assert (ended.status, ended.tries) == ("matched", 2)
+    assert "usable command" in code.variables[2]["history"][0]
 
 
 @pytest.mark.slow
