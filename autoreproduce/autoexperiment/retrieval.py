@@ -76,11 +76,14 @@ def around(text: str, room: int, first: int, last: int, heads: Sequence[int] = (
     if len(text) <= room:
         return text
     lines = text.split("\n")
-    kept = _with_head(lines, {*range(first - 1, last), *(line - 1 for line in heads)}, room)
+    long = room // HEAD  # a line of data: what stands beyond it says more
+    kept = _with_head(lines, {*range(first - 1, last), *(line - 1 for line in heads)}, long)
     room -= sum(len(lines[number]) + 1 for number in kept)
     below, above = iter(range(last, len(lines))), iter(range(first - 2, -1, -1))
     for number in (each for pair in zip_longest(below, above) for each in pair if each is not None):
-        room -= 0 if number in kept else len(lines[number]) + 1
+        if number in kept or len(lines[number]) > long:
+            continue
+        room -= len(lines[number]) + 1
         if room < 0:
             break
         kept.add(number)
@@ -90,7 +93,7 @@ def around(text: str, room: int, first: int, last: int, heads: Sequence[int] = (
 
 def _with_head(lines: Sequence[str], kept: set[int], room: int) -> set[int]:
     ends = accumulate(len(line) + 1 for line in lines)
-    return kept | {number for number, end in enumerate(ends) if end <= room // HEAD}
+    return kept | {number for number, end in enumerate(ends) if end <= room}
 
 
 def _runs(kept: set[int], count: int) -> Iterator[tuple[bool, list[int]]]:

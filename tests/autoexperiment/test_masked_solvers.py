@@ -292,6 +292,8 @@ def test_a_window_of_a_text_is_of_whole_lines_and_all_of_it_where_it_fits():
     assert shown[-1].startswith("# […] lines 5") and shown[-1].endswith(" to 1001 are left out")
     assert around(text, 300, 2, 3).startswith("line 1\nline 2\nline 3\nline 4\n") and len("\n".join(shown)) < 420
     assert "line 1000\n" in around(text, 300, 999, 1000)
+    data = text.replace("line 502\n", f"line 502 {'0' * 99}\n")
+    assert "line 501\n# […] lines 502 to 502 are left out\nline 503\n" in around(data, 300, 500, 501)
 
 
 def test_passages_for_several_functions_are_those_of_each():
