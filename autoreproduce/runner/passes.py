@@ -16,7 +16,7 @@ from autoreproduce.autoexperiment.rows import ids_of
 from autoreproduce.autoexperiment.taskset import read_proofs
 from autoreproduce.benchmarks.autoexperiment import masked_of
 from autoreproduce.budget import Budget
-from autoreproduce.errors import UsageError
+from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.eval.tables.build import Table
 from autoreproduce.eval.tables.rows import failed_in_its_suite
 from autoreproduce.models import open_model
@@ -46,8 +46,11 @@ def read_attempts(folder: Path) -> list[tuple[Path, Task, Attempt]]:
 
 def _attempts(folder: Path) -> Iterator[tuple[Path, Task, Attempt]]:
     for path in sorted(file.parent for file in folder.glob("**/outcome.json")):
-        trial = Trial.read(path)
-        judged, outcome = _judged(trial), trial.outcome
+        try:
+            trial = Trial.read(path)
+            judged, outcome = _judged(trial), trial.outcome
+        except (TrialError, ValueError):  # a damaged one is no attempt, as it is no row of a table
+            continue
         if judged is None or outcome is None:
             continue
         task = Task.model_validate(trial.record.task_json)

@@ -158,6 +158,8 @@ def test_attempts_of_a_suite_go_by_their_variant(run, tmp_path, monkeypatch):
     assert {attempt.agent for _, _, attempt in read_attempts(tmp_path)} == {"agentless", "no-paper"}
     monkeypatch.chdir(tmp_path / "suite" / "trials")
     assert [attempt.agent for _, _, attempt in read_attempts(Path())] == ["no-paper"]
+    (tmp_path / "alone" / "trial.json").write_text("{")  # a damaged one is left out
+    assert [attempt.agent for _, _, attempt in read_attempts(tmp_path)] == ["no-paper"]
 
 
 def test_passages_nearest_to_a_function():
