@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -138,21 +139,25 @@ def _same_submission(folder: Path, program: Program, request: GradeRequest) -> N
 
 
 def _verdicts(asked: LeafJudge, tree: Node, request: GradeRequest) -> dict[str, Verdict]:
-    """Every leaf's verdict, `workers` at once. The first error ends what has not begun, and is raised."""
-    leaves, done, lock = tree.leaves(), 0, threading.Lock()
+    """Every leaf's verdict, `workers` at once. The first error ends what has not begun, and is raised.
+
+    The first leaf is asked alone: its prompt fills the provider's cache, which serves the beginning of all others.
+    """
+    leaves, lock = tree.leaves(), threading.Lock()
+    done = count(1)
 
     def one(leaf: Node) -> Verdict:
-        nonlocal done
         verdict = asked.verdict(leaf)
         with lock:
-            done += 1
-            request.note(f"{done}/{len(leaves)} {_word(verdict)}  {' '.join(leaf.requirements.split())[:100]}")
+            words = " ".join(leaf.requirements.split())[:100]
+            request.note(f"{next(done)}/{len(leaves)} {_word(verdict)}  {words}")
         return verdict
 
     pool = ThreadPoolExecutor(request.workers)
     try:
-        waiting = {leaf.key: pool.submit(one, leaf) for leaf in leaves}
-        return {key: future.result() for key, future in waiting.items()}
+        found = {leaves[0].key: one(leaves[0])}
+        waiting = {leaf.key: pool.submit(one, leaf) for leaf in leaves[1:]}
+        return found | {key: future.result() for key, future in waiting.items()}
     except BudgetError as error:
         raise BudgetError(f"{error}; what was graded is kept, and the same command goes on") from None
     finally:

@@ -27,7 +27,7 @@ def by_criterion(met):
     """A judge that meets the criteria named; of what else it is asked it says nothing usable."""
 
     def answer(request):
-        asked = request.prompt.partition("# The criterion\n\ndo ")[2].split()[0]
+        asked = request.prompt.partition("## The criterion\n\ndo ")[2].split()[0]
         return word(asked in met) if asked in CRITERIA else "I cannot say."
 
     return answer
@@ -77,15 +77,26 @@ def test_the_judge_sees_paper_files_and_criterion_in_an_order_that_a_cache_can_u
     first, second = (request.prompt for request in server.requests[:2])
     assert "We minimise a loss." in first and "=== main.py ===" in first
     assert "reproduce.sh" not in first and "secret log" not in first and "it was run" not in first
-    assert first.partition("# The rubric before")[0] == second.partition("# The rubric before")[0]
+    assert first.partition("# What is asked")[0] == second.partition("# What is asked")[0]
     assert "- do probe" in second and second.index("- do probe") < second.index("do loss")
+
+
+def test_anthropics_cache_is_given_all_that_leaves_share(paper, monkeypatch):
+    with chat_server(by_criterion(())) as server:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.root_url)
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+        command("grade", "mine", paper, "--judge", "anthropic:claude-any", "--max-retries", 0, "--workers", 1)
+    kept = [
+        [block for block in request.messages[-1]["content"] if "cache_control" in block] for request in server.requests
+    ]
+    assert len(kept) == 3 and kept[0] == kept[1] == kept[2] and "=== main.py ===" in kept[0][0]["text"]
 
 
 def test_a_leaf_without_a_usable_answer_is_not_graded_and_asked_again_by_the_same_command(paper):
     def unsure(request):
         return (
             "I cannot say."
-            if "# The criterion\n\ndo metric" in request.prompt
+            if "## The criterion\n\ndo metric" in request.prompt
             else by_criterion({"loss", "probe"})(request)
         )
 
