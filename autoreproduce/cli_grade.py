@@ -23,7 +23,7 @@ Json = Annotated[bool, typer.Option("--json", help="one JSON object a line")]
 @settings_options
 def grade(
     settings: Settings,
-    submission: Annotated[str, typer.Argument(help="a file, folder, archive or git URL")],
+    submission: Annotated[str, typer.Argument(help="a file, folder, archive or git URL; a trial")],
     rubric: Annotated[Path, typer.Argument(help="a paper's folder of PaperBench, or a rubric.json")],
     judge: Annotated[str | None, typer.Option(help="the judge's model, provider:name")] = None,
     paper: Annotated[Path | None, typer.Option(help="the paper's text, where the folder has none")] = None,

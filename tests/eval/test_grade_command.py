@@ -197,6 +197,10 @@ def test_what_fits_is_whole_and_what_does_not_ends_at_a_line(tmp_path):
     (tmp_path / "x.cu").write_text("__global__")
     (tmp_path / "data.csv").write_text("1,2")
     assert set(read_submission(str(tmp_path)).files) == {"notes.rst", "x.cu"}
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "workspace" / "main.py").write_text("x = 1")
+    (tmp_path / "trial.json").write_text("{}")
+    assert set(read_submission(str(tmp_path)).files) == {"main.py"}
 
 
 def test_a_judge_that_cannot_be_reached_leaves_the_leaves_not_graded(paper):

@@ -33,8 +33,12 @@ class Shown:
 
 
 def read_submission(source: str, without: Sequence[Path] = ()) -> Program:
-    """The files at a path, in an archive or at a git URL that count as code or documents. Raises UsageError."""
-    program = read_program(source, without=without, kinds=DOCUMENTS | CODE)
+    """The files at a path, in an archive or at a git URL that count as code or documents; of a trial its program.
+
+    Raises UsageError where there is nothing.
+    """
+    place = f"{source}/workspace" if (Path(source) / "trial.json").is_file() else source
+    program = read_program(place, without=without, kinds=DOCUMENTS | CODE)
     kept = {name: text for name, text in program.files.items() if _counts(name) and text.strip()}
     return Program(kept, program.unread, program.origin)
 
