@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -114,7 +115,16 @@ def _kept(node: Node, wanted: Callable[[Node], bool]) -> Node | None:
     return node.model_copy(update={"sub_tasks": parts}) if parts else None
 
 
-def before(root: Node, key: str) -> list[tuple[int, Node]]:
+@dataclass(frozen=True)
+class Met:
+    """A node that a reader of the tree meets before a leaf; `above`: the leaf is one of its parts, at any depth."""
+
+    level: int
+    node: Node
+    above: bool
+
+
+def before(root: Node, key: str) -> list[Met]:
     """What a reader of the tree has met when it comes to a leaf: its ancestors, and their and its earlier siblings.
 
     In the tree's order, each with its level (0 is the root). The leaf itself is not among them. Raises KeyError.
@@ -125,10 +135,11 @@ def before(root: Node, key: str) -> list[tuple[int, Node]]:
     return found
 
 
-def _before(node: Node, key: str, level: int) -> list[tuple[int, Node]] | None:
+def _before(node: Node, key: str, level: int) -> list[Met] | None:
     if node.key == key:
         return []
     for number, part in enumerate(node.sub_tasks):
         if (below := _before(part, key, level + 1)) is not None:
-            return [(level, node), *((level + 1, earlier) for earlier in node.sub_tasks[:number]), *below]
+            beside = [Met(level + 1, earlier, above=False) for earlier in node.sub_tasks[:number]]
+            return [Met(level, node, above=True), *beside, *below]
     return None

@@ -78,7 +78,7 @@ def test_the_judge_sees_paper_files_and_criterion_in_an_order_that_a_cache_can_u
     assert "We minimise a loss." in first and "=== main.py ===" in first
     assert "reproduce.sh" not in first and "secret log" not in first and "it was run" not in first
     assert first.partition("# What is asked")[0] == second.partition("# What is asked")[0]
-    assert "- do probe" in second and second.index("- do probe") < second.index("do loss")
+    assert "- of: all of it\n  - do probe\n" in second and second.index("- do probe") < second.index("do loss")
 
 
 def test_anthropics_cache_is_given_all_that_leaves_share(paper, monkeypatch):
@@ -200,7 +200,7 @@ def test_what_fits_is_whole_and_what_does_not_ends_at_a_line(tmp_path):
     (tmp_path / "workspace").mkdir()
     (tmp_path / "workspace" / "main.py").write_text("x = 1")
     (tmp_path / "trial.json").write_text("{}")
-    assert set(read_submission(str(tmp_path)).files) == {"main.py"}
+    assert set(read_submission(str(tmp_path), [tmp_path.parent]).files) == {"main.py"}
 
 
 def test_a_judge_that_cannot_be_reached_leaves_the_leaves_not_graded(paper):

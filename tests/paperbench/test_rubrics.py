@@ -70,9 +70,9 @@ def test_an_id_that_comes_twice_names_two_leaves(read):
 
 
 def test_what_stands_before_a_leaf_is_ancestors_and_earlier_siblings(read):
-    met = [(level, node.key) for level, node in before(read(TREE), "trained")]
-    assert met == [(0, "root"), (1, "data"), (1, "runs")]
-    assert [node.key for _, node in before(read(TREE), "split")] == ["root", "data", "fetch"]
+    met = [(each.level, each.node.key, each.above) for each in before(read(TREE), "trained")]
+    assert met == [(0, "root", True), (1, "data", False), (1, "runs", True)]
+    assert [each.node.key for each in before(read(TREE), "split")] == ["root", "data", "fetch"]
     with pytest.raises(KeyError):
         before(read(TREE), "nowhere")
 
