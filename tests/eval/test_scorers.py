@@ -264,6 +264,14 @@ def test_a_notebook_or_code_nested_too_deep_is_no_crash(tmp_path):
     assert blind(Program(deep)).files and read_syntax(deep)["unread"] == ["a.py"]
 
 
+def test_a_program_below_a_folder_that_is_left_out_is_read(tmp_path):
+    (tmp_path / "runs" / "theirs" / "runs").mkdir(parents=True)
+    (tmp_path / "runs" / "theirs" / "a.py").write_text("1\n")
+    (tmp_path / "runs" / "theirs" / "runs" / "b.py").write_text("1\n")
+    theirs = tmp_path / "runs" / "theirs"
+    assert read_program(str(theirs), without=[tmp_path / "runs", theirs / "runs"]).files == {"a.py": "1\n"}
+
+
 def test_a_token_in_an_address_is_told_nowhere():
     with pytest.raises(UsageError, match="cannot be cloned") as told:
         read_program("http://me:s3cret@127.0.0.1:1/x")

@@ -78,15 +78,14 @@ def _one_file(path: Path, kinds: Collection[str]) -> Program:
 
 
 def _folder(root: Path, without: Sequence[Path] = (), kinds: Collection[str] = TEXT) -> Program:
-    here = root.resolve()
-    own = {path.resolve() for path in without if here in path.resolve().parents}
+    own = {path.resolve() for path in without if root.resolve() in path.resolve().parents}
     files: dict[str, str] = {}
     unread: dict[str, str] = {}
     for path in sorted(root.rglob("*"))[: 50 * MOST]:
         name = path.relative_to(root)
         if SKIPPED & set(name.parts) or not (path.is_file() or path.is_symlink()) or name.name in WRITTEN:
             continue
-        if own & set((here / name).parents):
+        if own & set((root.resolve() / name).parents):
             continue
         text, why = _text(path, kinds)
         if text is None:
