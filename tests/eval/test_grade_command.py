@@ -203,6 +203,16 @@ def test_what_fits_is_whole_and_what_does_not_ends_at_a_line(tmp_path):
     assert set(read_submission(str(tmp_path), [tmp_path.parent]).files) == {"main.py"}
 
 
+def test_thousands_of_texts_and_what_is_passed_over_take_no_place_of_code(tmp_path, monkeypatch):
+    monkeypatch.setattr("autoreproduce.eval.judging.program.MOST", 3)
+    for name in ("data/1.txt", "data/2.json", "data/3.md", "env/a.h", "env/b.h", "env/c.h", "src/main.py", "src/x.hxx"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("text")
+    program = read_submission(str(tmp_path))
+    assert set(program.files) == {"data/1.txt", "src/main.py", "src/x.hxx"}
+    assert program.unread == {"data/2.json": "beyond 3 files", "data/3.md": "beyond 3 files"}
+
+
 def test_a_judge_that_cannot_be_reached_leaves_the_leaves_not_graded(paper):
     with chat_server(lambda _: Answer(status=500)) as server:
         done = grade(paper, server)

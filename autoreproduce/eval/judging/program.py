@@ -47,26 +47,31 @@ class Program:
 
 
 def read_program(
-    source: str, scratch: Path | None = None, without: Sequence[Path] = (), kinds: Collection[str] = TEXT
+    source: str,
+    scratch: Path | None = None,
+    without: Sequence[Path] = (),
+    kinds: Collection[str] = TEXT,
+    skipped: Collection[str] = SKIPPED,
 ) -> Program:
     """The program at `source`: a file, a folder, a .zip or .tar archive, or a git URL.
 
     Folders in `without` are no part of it: what is written of a program may lie inside its folder. `kinds`: the
-    endings of the files that are read.
+    endings of the files that are read; `skipped`: the names of folders that are not looked into.
 
     Raises UsageError where there is nothing, or it cannot be unpacked or cloned.
     """
     if _is_url(source):
         with tempfile.TemporaryDirectory(dir=scratch) as folder:
-            return Program(**{**vars(_folder(_clone(source, Path(folder)), kinds=kinds)), "origin": shown(source)})
+            cloned = _folder(_clone(source, Path(folder)), (), kinds, skipped)
+            return Program(cloned.files, cloned.unread, shown(source))
     path = Path(source)
     if not path.exists():
         raise UsageError(f"{source} does not exist: name a file, a folder, an archive or a git URL")
     if path.is_dir():
-        return Program(**{**vars(_folder(path, without, kinds)), "origin": source})
+        return Program(**{**vars(_folder(path, without, kinds, skipped)), "origin": source})
     if zipfile.is_zipfile(path) or tarfile.is_tarfile(path):
         with tempfile.TemporaryDirectory(dir=scratch) as folder:
-            return Program(**{**vars(_folder(_unpack(path, Path(folder)), kinds=kinds)), "origin": source})
+            return Program(**{**vars(_folder(_unpack(path, Path(folder)), (), kinds, skipped)), "origin": source})
     return _one_file(path, kinds)
 
 
@@ -77,25 +82,36 @@ def _one_file(path: Path, kinds: Collection[str]) -> Program:
     return Program({_python_name(path.name): text}, origin=str(path))
 
 
-def _folder(root: Path, without: Sequence[Path] = (), kinds: Collection[str] = TEXT) -> Program:
+def _folder(
+    root: Path, without: Sequence[Path] = (), kinds: Collection[str] = TEXT, skipped: Collection[str] = SKIPPED
+) -> Program:
     own = {path.resolve() for path in without if root.resolve() in path.resolve().parents}
     files: dict[str, str] = {}
     unread: dict[str, str] = {}
-    for path in sorted(root.rglob("*"))[: 50 * MOST]:
-        name = path.relative_to(root)
-        if SKIPPED & set(name.parts) or not (path.is_file() or path.is_symlink()) or name.name in WRITTEN:
-            continue
-        if own & set((root.resolve() / name).parents):
-            continue
+    found = [path for path in _below(root, skipped) if not own & set((root.resolve() / path.relative_to(root)).parents)]
+    first = set(sorted((path for path in found if is_text(path.name, kinds)), key=_may_be_data)[:MOST])
+    for path in found:
+        name = path.relative_to(root).as_posix()
         text, why = _text(path, kinds)
         if text is None:
-            unread[name.as_posix()] = why
-        elif len(files) < MOST:
+            unread[name] = why
+        elif path in first:
             beside = path.suffix == ".ipynb" and path.with_suffix(".py").exists()  # a module of the same name
-            files[f"{name.as_posix()}.py" if beside else _python_name(name.as_posix())] = text
+            files[f"{name}.py" if beside else _python_name(name)] = text
         else:
-            unread[name.as_posix()] = f"beyond {MOST} files"
+            unread[name] = f"beyond {MOST} files"
     return Program(files, unread)
+
+
+def _below(root: Path, skipped: Collection[str]) -> list[Path]:
+    """The files and links below a folder, by path."""
+    found = (path for path in sorted(root.rglob("*")) if not set(skipped) & set(path.relative_to(root).parts))
+    return [path for path in found if (path.is_file() or path.is_symlink()) and path.name not in WRITTEN]
+
+
+def _may_be_data(path: Path) -> bool:
+    """True where thousands of such files are no program: they are read after all code."""
+    return path.suffix.lower() in {".json", ".yaml", ".yml", ".txt", ".md", ".rst"}
 
 
 def _text(path: Path, kinds: Collection[str]) -> tuple[str | None, str]:

@@ -9,15 +9,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from autoreproduce.eval.judging.program import Program, read_program
+from autoreproduce.eval.judging.program import SKIPPED, Program, read_program
 from autoreproduce.tokens import rough_tokens
 
 DOCUMENTS = {".md", ".txt", ".rst"}
 CODE = {
-    ".py", ".ipynb", ".r", ".rmd", ".m", ".jl", ".c", ".h", ".cc", ".cpp", ".hpp", ".cu", ".java", ".js", ".ts",
-    ".scala", ".go", ".rs", ".sh", ".yaml", ".yml", ".json", ".toml", ".cfg", ".ini",
+    ".py", ".ipynb", ".r", ".rmd", ".m", ".jl", ".c", ".h", ".cc", ".cpp", ".cxx", ".hpp", ".hxx", ".cu", ".java",
+    ".js", ".ts", ".scala", ".go", ".rs", ".sh", ".yaml", ".yml", ".json", ".toml", ".cfg", ".ini", ".config",
 }  # fmt: skip
-PASSED_OVER = {"env", ".env", "wandb", ".github"}  # beside what `read_program` passes over
+PASSED_OVER = SKIPPED | {"env", ".env", "wandb", ".github"}
 NOT_SHOWN = {"reproduce.sh", "reproduce.log"}  # the reproduction step's, which Code-Dev does not have
 MOST_RANKED = 10  # files that a judge may name where not all fit
 SHORTEST = 200  # tokens: less of a file than this is not worth showing
@@ -38,15 +38,15 @@ def read_submission(source: str, without: Sequence[Path] = ()) -> Program:
     Raises UsageError where there is nothing.
     """
     place = f"{source}/workspace" if (Path(source) / "trial.json").is_file() else source
-    program = read_program(place, without=without, kinds=DOCUMENTS | CODE)
+    program = read_program(place, without=without, kinds=DOCUMENTS | CODE, skipped=PASSED_OVER)
     kept = {name: text for name, text in program.files.items() if _counts(name) and text.strip()}
     return Program(kept, program.unread, program.origin)
 
 
 def _counts(name: str) -> bool:
     path = PurePosixPath(name)
-    above = {*path.parts[:-1]}
-    return not (PASSED_OVER & above or any(each.endswith(".egg-info") for each in above) or path.name in NOT_SHOWN)
+    above = path.parts[:-1]
+    return not (any(each.endswith(".egg-info") for each in above) or path.name in NOT_SHOWN)
 
 
 def all_of(program: Program, room: int) -> Shown | None:
