@@ -205,12 +205,20 @@ def test_what_fits_is_whole_and_what_does_not_ends_at_a_line(tmp_path):
 
 def test_thousands_of_texts_and_what_is_passed_over_take_no_place_of_code(tmp_path, monkeypatch):
     monkeypatch.setattr("autoreproduce.eval.judging.program.MOST", 3)
-    for name in ("data/1.txt", "data/2.json", "data/3.md", "env/a.h", "env/b.h", "env/c.h", "src/main.py", "src/x.hxx"):
+    names = ["data/1.txt", "data/2.json", "data/3.md", "src/main.py", "src/x.hxx"]
+    for name in [*names, "wandb/a.h", "wandb/b.h", "wandb/c.h"]:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("text")
     program = read_submission(str(tmp_path))
     assert set(program.files) == {"data/1.txt", "src/main.py", "src/x.hxx"}
     assert program.unread == {"data/2.json": "beyond 3 files", "data/3.md": "beyond 3 files"}
+
+
+def test_a_package_called_env_is_read_and_a_virtual_environment_is_not(tmp_path):
+    for name in ("env/maze.py", "mine/pyvenv.cfg", "mine/include/a.h", "conda/conda-meta/x.json", "conda/lib/os.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("text")
+    assert set(read_submission(str(tmp_path)).files) == {"env/maze.py"}
 
 
 def test_a_judge_that_cannot_be_reached_leaves_the_leaves_not_graded(paper):

@@ -104,9 +104,11 @@ def _folder(
 
 
 def _below(root: Path, skipped: Collection[str]) -> list[Path]:
-    """The files and links below a folder, by path."""
-    found = (path for path in sorted(root.rglob("*")) if not set(skipped) & set(path.relative_to(root).parts))
-    return [path for path in found if (path.is_file() or path.is_symlink()) and path.name not in WRITTEN]
+    """The files and links below a folder, by path, without those of a Python environment, whatever its name is."""
+    found = [path for path in sorted(root.rglob("*")) if not set(skipped) & set(path.relative_to(root).parts)]
+    environments = {path.parent for path in found if path.name in ("pyvenv.cfg", "conda-meta")} - {root}
+    own = (path for path in found if not environments & set(path.parents))
+    return [path for path in own if (path.is_file() or path.is_symlink()) and path.name not in WRITTEN]
 
 
 def _may_be_data(path: Path) -> bool:

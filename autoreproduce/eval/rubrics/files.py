@@ -17,7 +17,7 @@ CODE = {
     ".py", ".ipynb", ".r", ".rmd", ".m", ".jl", ".c", ".h", ".cc", ".cpp", ".cxx", ".hpp", ".hxx", ".cu", ".java",
     ".js", ".ts", ".scala", ".go", ".rs", ".sh", ".yaml", ".yml", ".json", ".toml", ".cfg", ".ini", ".config",
 }  # fmt: skip
-PASSED_OVER = SKIPPED | {"env", ".env", "wandb", ".github"}
+PASSED_OVER = SKIPPED | {".env", "wandb", ".github"}
 NOT_SHOWN = {"reproduce.sh", "reproduce.log"}  # the reproduction step's, which Code-Dev does not have
 MOST_RANKED = 10  # files that a judge may name where not all fit
 SHORTEST = 200  # tokens: less of a file than this is not worth showing
