@@ -5,6 +5,7 @@ In a clone without Git LFS the paper and its addenda are pointer files; they are
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -66,8 +67,7 @@ def paper_folders(data: Path) -> list[Path]:
 def used_addresses(files: dict[str, str], blacklist: list[str]) -> Iterator[str]:
     """`FILE: ADDRESS` for each address of the blacklist that a submission's files name."""
     for name, text in files.items():
-        plain = text.lower()
-        yield from (f"{name}: {address}" for address in blacklist if _bare(address) in plain)
+        yield from (f"{name}: {address}" for address in blacklist if _named(address).search(text))
 
 
 def read(path: Path, needed: bool = False) -> str:
@@ -92,5 +92,7 @@ def _addresses(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip() and line.strip().lower() != "none"]
 
 
-def _bare(address: str) -> str:
-    return address.lower().partition("://")[2].rstrip("/") or address.lower()
+def _named(address: str) -> re.Pattern[str]:
+    """The address however it is written (git@HOST:PATH too), and not one that only begins with it."""
+    bare = (address.partition("://")[2] or address).rstrip("/").removesuffix(".git")
+    return re.compile(re.escape(bare).replace("/", "[/:]", 1) + r"(?![\w-])", re.IGNORECASE)

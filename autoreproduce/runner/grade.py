@@ -178,7 +178,7 @@ def _content(
         "paper_id": paper.id, "run": request.run, "judge_type": asked.judge.name, "code_only": True,
         "resources_provided": request.provided, "score": found.score, "score_of_graded": found.of_graded,
         "share_graded": found.share, "num_leaf_nodes": len(verdicts), "num_invalid_leaf_nodes": len(failed),
-        "blacklisted": sorted(used_addresses(asked.program.files, paper.blacklist)),
+        "blacklisted": sorted(used_addresses({**asked.program.files, **asked.program.not_shown}, paper.blacklist)),
         "submission": shown(request.source), "submission_digest": digest(asked.program.files),
         "prompts": asked.judge.prompts().digest(), "rubric_digest": digest(asked.rubric.model_dump()),
         "graded_at": now(), "settings": request.settings.kept(), **_spent(asked.home),

@@ -48,7 +48,7 @@ def paper(in_folder):
     mine = in_folder / "mine"
     (mine / "wandb").mkdir(parents=True)
     (mine / "main.py").write_text("loss = 1  # https://github.com/authors/toy\n")
-    (mine / "reproduce.sh").write_text("python main.py\n")
+    (mine / "reproduce.sh").write_text("git clone git@github.com:authors/toy.git\n")
     (mine / "wandb" / "log.txt").write_text("secret log\n")
     return folder
 
@@ -63,6 +63,7 @@ def test_each_leaf_is_asked_once_and_weighed(paper):
         assert done.exit_code == 0, done.output
         again = grade(paper, server, "--json", "--fail-under", 60)
     assert "toy: 50.0 of 100 over 3 leaves" in done.stdout and "names a blacklisted address (main.py" in done.stdout
+    assert "names a blacklisted address (reproduce.sh" in done.stdout
     assert len(server.requests) == 3  # the second command asks nothing
     told = json.loads(again.stdout)
     assert again.exit_code == 1 and (told["score"], told["calls"], told["num_leaf_nodes"]) == (0.5, 3, 3)

@@ -135,9 +135,14 @@ def test_a_paper_is_read_with_its_addenda_and_a_pointer_is_told_from_a_text(tmp_
     assert load_paper(folder / "rubric.json", tmp_path / "own.md").text == "The text."
     assert paper_folders(tmp_path) == paper_folders(tmp_path / "data") == [folder] == paper_folders(folder)
     named = used_addresses(
-        {"a.py": "clone('git@github.com:b'); HTTP://GitHub.com/a/rice.git", "b.py": ""}, paper.blacklist
+        {
+            "a.py": "clone('git@github.com:b'); HTTP://GitHub.com/a/rice.git",
+            "b.py": "https://github.com/a/rice-cooker",
+            "c.sh": "git clone git@github.com:a/rice",
+        },
+        paper.blacklist,
     )
-    assert list(named) == ["a.py: https://github.com/a/RICE"]
+    assert list(named) == ["a.py: https://github.com/a/RICE", "c.sh: https://github.com/a/RICE"]
     with pytest.raises(UsageError, match=r"no rubric\.json"):
         paper_folders(tmp_path / "nowhere")
 

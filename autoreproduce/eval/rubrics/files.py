@@ -32,21 +32,28 @@ class Shown:
     cut: str = ""
 
 
-def read_submission(source: str, without: Sequence[Path] = ()) -> Program:
+@dataclass(frozen=True)
+class Submission(Program):
+    """`files`: what a judge sees; `not_shown`: what belongs to it and no judge of code sees."""
+
+    not_shown: dict[str, str] = field(default_factory=dict)
+
+
+def read_submission(source: str, without: Sequence[Path] = ()) -> Submission:
     """The files at a path, in an archive or at a git URL that count as code or documents; of a trial its program.
 
     Raises UsageError where there is nothing.
     """
     place = f"{source}/workspace" if (Path(source) / "trial.json").is_file() else source
     program = read_program(place, without=without, kinds=DOCUMENTS | CODE, skipped=PASSED_OVER)
-    kept = {name: text for name, text in program.files.items() if _counts(name) and text.strip()}
-    return Program(kept, program.unread, program.origin)
+    counted = {name: text for name, text in program.files.items() if _counts(name) and text.strip()}
+    not_shown = {name: text for name, text in counted.items() if PurePosixPath(name).name in NOT_SHOWN}
+    kept = {name: text for name, text in counted.items() if name not in not_shown}
+    return Submission(kept, program.unread, program.origin, not_shown)
 
 
 def _counts(name: str) -> bool:
-    path = PurePosixPath(name)
-    above = path.parts[:-1]
-    return not (any(each.endswith(".egg-info") for each in above) or path.name in NOT_SHOWN)
+    return not any(each.endswith(".egg-info") for each in PurePosixPath(name).parts[:-1])
 
 
 def all_of(program: Program, room: int) -> Shown | None:

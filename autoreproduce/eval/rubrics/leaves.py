@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from autoreproduce.eval.rubrics.files import MOST_RANKED, Shown, all_of, the_best
+from autoreproduce.eval.rubrics.files import MOST_RANKED, Shown, Submission, all_of, the_best
 from autoreproduce.paperbench.grading import Verdict
 from autoreproduce.paperbench.rubric import Node, before
 from autoreproduce.task import Metric, Task
 
 if TYPE_CHECKING:
     from autoreproduce.eval.judging.judge import Judge, Reading
-    from autoreproduce.eval.judging.program import Program
     from autoreproduce.paperbench.papers import RubricPaper
 
 EMPTY = "the submission holds no code"
@@ -52,7 +51,7 @@ class LeafJudge:
     judge: Judge
     paper: RubricPaper
     rubric: Node
-    program: Program
+    program: Submission
     home: Path
     room: int
 
