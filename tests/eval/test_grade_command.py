@@ -142,6 +142,21 @@ def test_files_that_do_not_fit_are_ranked_for_each_leaf(paper):
     assert "(the rest of this file did not fit)" in graded and "Not shown: main.py" in graded
 
 
+def test_a_ranking_that_names_no_file_is_asked_anew_by_the_same_command(paper):
+    Path("mine/large.py").write_text("x = compute(some, things)\n" * 400)
+
+    def judge(named):
+        return lambda request: (
+            json.dumps({"files": [named]}) if "They do not fit" in request.prompt else by_criterion(CRITERIA)(request)
+        )
+
+    with chat_server(judge("nowhere.py")) as server:
+        assert grade(paper, server, "--room", 1000).exit_code == 3
+    with chat_server(judge("./main.py")) as server:
+        done = grade(paper, server, "--room", 1000)
+    assert done.exit_code == 0 and "100.0 of 100" in done.stdout
+
+
 def test_people_are_compared_with_and_no_code_is_0_without_a_judge(paper):
     leaves = [{"id": name, "requirements": "", "weight": 1, "task_category": "Code Development", "sub_tasks": [],
                "score": float(name == "loss"), "valid_score": True} for name in CRITERIA]  # fmt: skip

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from autoreproduce.eval.judging.judge import UNUSABLE
 from autoreproduce.eval.rubrics.files import MOST_RANKED, Shown, Submission, all_of, the_best
+from autoreproduce.journal import write_soon
 from autoreproduce.paperbench.grading import Verdict
 from autoreproduce.paperbench.rubric import Node, before
 from autoreproduce.task import Metric, Task
@@ -82,8 +84,12 @@ class LeafJudge:
         reading = self._ask("rank", Ranked, leaf, names=sorted(self.program.files), most=MOST_RANKED)
         if reading.verdict is None:
             return None, f"not graded, since its files could not be ranked: {reading.reason}"
-        shown = the_best(self.program, reading.verdict.files, self.room)
-        return (shown, "") if shown.files else (None, "not graded: the judge named no file that is there")
+        shown = the_best(self.program, [name.removeprefix("./") for name in reading.verdict.files], self.room)
+        if shown.files:
+            return shown, ""
+        why = "not graded: the judge named no file that is there"
+        write_soon(reading.folder / UNUSABLE, why + "\n")  # so that it is asked anew
+        return None, why
 
     def _ask(self, name: str, schema: type[Any], leaf: Node, **more: Any) -> Reading[Any]:
         return self.judge.ask(
