@@ -209,6 +209,8 @@ def test_what_fits_is_whole_and_what_does_not_ends_at_a_line(tmp_path):
     shown = the_best(program, ["b.py", "a.py", "b.py"], 1000)
     assert shown.cut == "b.py" and shown.left_out == ["a.py"] and shown.files[0][1].endswith("line of text")
     assert the_best(program, ["c.py"], 1000).files == []
+    one_line = the_best(Program({"a.json": "é" * 9_000}), ["a.json"], 1000)
+    assert one_line.cut == "a.json" and one_line.files[0][1] == "é" * 1_500
     (tmp_path / "notes.rst").write_text("words")
     (tmp_path / "x.cu").write_text("__global__")
     (tmp_path / "data.csv").write_text("1,2")

@@ -85,8 +85,10 @@ def _cost(file: tuple[str, str]) -> int:
 
 
 def _beginning(text: str, room: int) -> str:
-    """As many whole lines as fit."""
+    """As many whole lines as fit; of a first one that does not, its beginning."""
     lines, kept = text.split("\n"), []
+    if rough_tokens(lines[0]) >= room:
+        return text.encode("utf-8", "replace")[: 3 * room].decode("utf-8", "ignore")
     for line in lines:
         room -= rough_tokens(line + "\n")
         if room < 0:
