@@ -118,17 +118,20 @@ def replication(scores: Mapping[str, Mapping[int, float]]) -> Replication:
 
 @dataclass(frozen=True)
 class Agreement:
-    """A judge against people, over the leaves that both graded: F1 of each class, their mean, and the accuracy."""
+    """A judge against people, over the leaves that both graded: F1 of each class, their mean, and the accuracy.
+
+    The F1 of a class that neither gave to any leaf is None.
+    """
 
     leaves: int
     accuracy: float
-    f1_met: float
-    f1_unmet: float
+    f1_met: float | None
+    f1_unmet: float | None
 
     @property
     def macro_f1(self) -> float:
-        """The mean over both classes, as JudgeEval reports it (arXiv 2504.01848, section 4.2)."""
-        return (self.f1_met + self.f1_unmet) / 2
+        """The mean over the classes that were given, as JudgeEval reports it (arXiv 2504.01848, section 4.2)."""
+        return fmean(f1 for f1 in (self.f1_met, self.f1_unmet) if f1 is not None)
 
 
 def agreement(pairs: Iterable[tuple[int, int]]) -> Agreement:
@@ -140,11 +143,11 @@ def agreement(pairs: Iterable[tuple[int, int]]) -> Agreement:
     return Agreement(len(table), right, _f1(table, 1), _f1(table, 0))
 
 
-def _f1(table: Sequence[tuple[int, int]], kind: int) -> float:
-    """2 tp / (2 tp + fp + fn); 0 where the class is nowhere, as scikit-learn gives it."""
+def _f1(table: Sequence[tuple[int, int]], kind: int) -> float | None:
+    """2 tp / (2 tp + fp + fn); None where the class is nowhere: scikit-learn's macro mean leaves such a class out."""
     both = sum(person == judge == kind for person, judge in table)
     either = sum((person == kind) + (judge == kind) for person, judge in table)
-    return 2 * both / either if either else 0.0
+    return 2 * both / either if either else None
 
 
 def labels(tree: Mapping[str, Any]) -> dict[str, int]:

@@ -109,7 +109,8 @@ def test_f1_of_both_classes_is_that_of_scikit_learn():
     found = agreement(pairs)
     assert (found.f1_met, found.f1_unmet, found.leaves) == (pytest.approx(2 / 3), pytest.approx(3 / 4), 7)
     assert found.macro_f1 == pytest.approx((2 / 3 + 3 / 4) / 2) and found.accuracy == pytest.approx(5 / 7)
-    assert agreement([(1, 1)]).f1_unmet == 0
+    assert (agreement([(1, 1)]).f1_unmet, agreement([(1, 1)]).macro_f1) == (None, 1)
+    assert agreement([(1, 1), (1, 0)]).macro_f1 == pytest.approx((2 / 3 + 0) / 2)
 
 
 def test_peoples_words_are_read_by_the_same_keys():
