@@ -45,7 +45,7 @@ def load_paper(place: Path, paper: Path | None = None) -> RubricPaper:
     told = {name: "" if name in pointers else text for name, text in texts.items()}
     identity = folder.resolve().name  # as the splits name it; one config.yaml has another id
     return RubricPaper(
-        identity, str(about.get("title") or identity), rubric, read(paper, needed=True) if paper else told["paper.md"],
+        identity, str(about.get("title") or identity), rubric, _named_text(paper) if paper else told["paper.md"],
         told["addendum.md"], told["judge.addendum.md"], _addresses(read(folder / "blacklist.txt")), pointers,
     )  # fmt: skip
 
@@ -78,6 +78,13 @@ def read(path: Path, needed: bool = False) -> str:
         return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} cannot be read ({error}): name a text file in UTF-8") from None
+
+
+def _named_text(paper: Path) -> str:
+    text = read(paper, needed=True)
+    if text.startswith(POINTER):
+        raise UsageError(f"{paper} is a pointer of Git LFS and not the text: fetch it by `git lfs pull`")
+    return text
 
 
 def _config(path: Path) -> dict[str, object]:

@@ -75,6 +75,7 @@ def grade(request: GradeRequest) -> Graded:
     people = _labels(request.labels, tree)
     program = read_submission(request.source, [request.settings.runs_dir, *([request.out] if request.out else [])])
     judge = _judge(request, paper)
+    _say_what_is_missing(request, paper)
     folder = request.out or request.settings.runs_dir / f"grade-{paper.id}-{_name(request, program)}"
     _same_submission(folder, program, request)
     asked = LeafJudge(judge, paper, tree, program, folder, request.room)
@@ -117,6 +118,13 @@ def _judge(request: GradeRequest, paper: RubricPaper) -> Judge:
         raise UsageError("no judge is named: add --judge provider:name, or --judge NAME with --base-url")
     [opened] = open_judges([request.judge], request.settings)
     return Judge(opened.name, opened.model, opened.settings, opened.budget, TEMPLATES)
+
+
+def _say_what_is_missing(request: GradeRequest, paper: RubricPaper) -> None:
+    if addenda := [name for name in paper.pointers if name != "paper.md"]:
+        request.note(
+            f"the judge does not see {' and '.join(addenda)}, pointers of Git LFS: fetch them by `git lfs pull`"
+        )
 
 
 def _name(request: GradeRequest, program: Program) -> str:

@@ -221,6 +221,15 @@ def test_what_fits_is_whole_and_what_does_not_ends_at_a_line(tmp_path):
     assert set(read_submission(str(tmp_path), [tmp_path.parent]).files) == {"main.py"}
 
 
+def test_an_addendum_that_is_a_pointer_is_told_and_a_paper_that_is_one_is_refused(paper):
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:e69\nsize 106169\n"
+    (paper / "addendum.md").write_text(pointer)
+    Path("own.md").write_text(pointer)
+    with chat_server(by_criterion({"loss"})) as server:
+        assert "does not see addendum.md, pointers of Git LFS" in grade(paper, server).stderr
+        assert "own.md is a pointer" in str(grade(paper, server, "--paper", "own.md").exception)
+
+
 def test_thousands_of_texts_and_what_is_passed_over_take_no_place_of_code(tmp_path, monkeypatch):
     monkeypatch.setattr("autoreproduce.eval.judging.program.MOST", 3)
     names = ["data/1.txt", "data/2.json", "data/3.md", "src/main.py", "src/x.hxx"]
