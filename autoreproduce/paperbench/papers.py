@@ -43,7 +43,8 @@ def load_paper(place: Path, paper: Path | None = None) -> RubricPaper:
     texts = {name: read(folder / name) for name in ("paper.md", "addendum.md", "judge.addendum.md")}
     pointers = sorted(name for name, text in texts.items() if text.startswith(POINTER))
     told = {name: "" if name in pointers else text for name, text in texts.items()}
-    identity = folder.resolve().name  # as the splits name it; one config.yaml has another id
+    own = not place.is_dir() and place.name != "rubric.json"  # several may lie in one folder
+    identity = place.stem if own else folder.resolve().name  # as the splits name it; one config.yaml has another id
     return RubricPaper(
         identity, str(about.get("title") or identity), rubric, _named_text(paper) if paper else told["paper.md"],
         told["addendum.md"], told["judge.addendum.md"], _addresses(read(folder / "blacklist.txt")), pointers,

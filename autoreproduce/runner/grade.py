@@ -34,6 +34,7 @@ from autoreproduce.trial import Trial
 
 FILE = "grade.json"
 TEMPLATES = "paperbench"
+_WORDS = {"digest": "submission", "rubric": "rubric or paper", "judge": "judge", "room": "--room", "run": "run"}
 BESIDE = 1_000  # tokens of a prompt that are neither paper nor files
 
 
@@ -76,8 +77,8 @@ def grade(request: GradeRequest) -> Graded:
     program = read_submission(request.source, [request.settings.runs_dir, *([request.out] if request.out else [])])
     judge = _judge(request, paper)
     _say_what_is_missing(request, paper)
-    folder = request.out or request.settings.runs_dir / f"grade-{paper.id}-{_name(request, program)}"
-    _same_submission(folder, program, request)
+    folder = request.out or request.settings.runs_dir / f"grade-{paper.id}-{_name(request, paper, program)}"
+    _same_grading(folder, paper, program, request)
     asked = LeafJudge(judge, paper, tree, program, folder, request.room)
     verdicts = _verdicts(asked, tree, request)
     done = _content(request, paper, asked, verdicts)
@@ -127,21 +128,29 @@ def _say_what_is_missing(request: GradeRequest, paper: RubricPaper) -> None:
         )
 
 
-def _name(request: GradeRequest, program: Program) -> str:
-    """Told from the submission, the judge and the run, so the same command goes on."""
-    return digest([program.files, request.judge, request.room, request.run])[:8]
+def _name(request: GradeRequest, paper: RubricPaper, program: Program) -> str:
+    """The same for the same command, so that it goes on; another where anything that decides a grade differs."""
+    return digest(_identity(request, paper, program))[:8]
 
 
-def _same_submission(folder: Path, program: Program, request: GradeRequest) -> None:
-    """Raises UsageError where the folder holds another submission's grading."""
-    place, told = folder / "submission.json", {"digest": digest(program.files), "run": request.run}
+def _identity(request: GradeRequest, paper: RubricPaper, program: Program) -> dict[str, Any]:
+    asked = [paper.rubric.model_dump(), paper.text, paper.addendum, paper.judge_addendum]
+    return {
+        "digest": digest(program.files), "rubric": digest(asked), "judge": request.judge, "room": request.room,
+        "run": request.run,
+    }  # fmt: skip
+
+
+def _same_grading(folder: Path, paper: RubricPaper, program: Program, request: GradeRequest) -> None:
+    """Raises UsageError where the folder holds another grading: its grades would be lost, its costs counted."""
+    place, told = folder / "submission.json", _identity(request, paper, program)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        kept = json.loads(place.read_text()) if place.exists() else told
-    except (OSError, ValueError) as error:
+        kept = {**told, **json.loads(place.read_text(encoding="utf-8"))} if place.exists() else told
+    except (OSError, ValueError, TypeError) as error:
         raise TrialError(f"{folder} cannot be a grading's folder ({error}): name another by --out") from None
-    if kept["digest"] != told["digest"] or kept["run"] != told["run"]:
-        raise UsageError(f"{folder} holds the grading of another submission or run: name a new folder by --out")
+    if others := [_WORDS[key] for key in told if kept[key] != told[key]]:
+        raise UsageError(f"{folder} holds the grading of another {' and '.join(others)}: name a new folder by --out")
     names = {"files": sorted(program.files), "unread": program.unread, "origin": program.origin}
     write_whole(place, json.dumps({**told, **names}, indent=1, ensure_ascii=False) + "\n")
 

@@ -203,6 +203,25 @@ def test_a_folder_of_another_submission_is_refused_and_a_dry_run_asks_nothing(pa
     assert (planned["leaves"], planned["files"], planned["calls"], planned["fits"]) == (3, 1, 3, True)
 
 
+def test_a_folder_of_another_judge_or_rubric_is_refused_and_rubrics_of_one_folder_are_graded_apart(paper):
+    text = (paper / "rubric.json").read_text()
+    (paper / "second.json").write_text(text.replace("do loss", "do metric"))
+    with chat_server(by_criterion({"loss"})) as server:
+        grade(paper, server, "--out", "one")
+        before = Path("one/grade.json").read_text()
+        assert "another judge" in str(grade(paper, server, "--out", "one", "--judge", "other").exception)
+        assert "another rubric" in str(grade(paper / "second.json", server, "--out", "one").exception)
+        assert "another --room" in str(grade(paper, server, "--out", "one", "--room", 5000).exception)
+        both = [json.loads(grade(file, server, "--json").stdout) for file in (paper, paper / "second.json")]
+    assert Path("one/grade.json").read_text() == before
+    assert both[0]["folder"] != both[1]["folder"] and [each["calls"] for each in both] == [3, 3]
+    table = command("grades", both[0]["folder"], both[1]["folder"]).stdout
+    assert "toy" in table and "second" in table
+    Path("one/submission.json").write_text("[1]")
+    with chat_server([]) as server:
+        assert "cannot be a grading's folder" in str(grade(paper, server, "--out", "one").exception)
+
+
 def test_what_fits_is_whole_and_what_does_not_ends_at_a_line(tmp_path):
     program = Program({"a.py": "one\n" * 10, "b.py": "line of text\n" * 2_000})
     assert all_of(program, 100_000).files == sorted(program.files.items()) and all_of(program, 1000) is None
