@@ -221,9 +221,9 @@ def _labels(file: Path | None, tree: Node) -> dict[str, int]:
         return {}
     try:
         found = labels(json.loads(file.read_text(encoding="utf-8")))
-    except (OSError, ValueError, RecursionError, AttributeError) as error:
+    except (OSError, ValueError, TypeError, RecursionError, AttributeError) as error:
         raise UsageError(
-            f"--labels {file} is no graded tree ({str(error)[:200]}): name an expected_result.json"
+            f"--labels {file} is no graded tree ({' '.join(str(error).split())[:200]}): name an expected_result.json"
         ) from None
     ours = {leaf.key: found[leaf.key] for leaf in tree.leaves() if leaf.key in found}
     if not ours:

@@ -1,6 +1,7 @@
 """`grade` as a user runs it: a submission, a rubric, a judge that really answers over HTTP."""
 
 import json
+import os
 from pathlib import Path
 from shutil import copytree
 
@@ -9,6 +10,7 @@ from chat_server import Answer, chat_server
 from typer.testing import CliRunner
 
 from autoreproduce.cli import app
+from autoreproduce.errors import UsageError
 from autoreproduce.eval.judging.program import Program
 from autoreproduce.eval.rubrics.files import all_of, read_submission, the_best
 
@@ -161,7 +163,11 @@ def test_people_are_compared_with_and_no_code_is_0_without_a_judge(paper):
     leaves = [{"id": name, "requirements": "", "weight": 1, "task_category": "Code Development", "sub_tasks": [],
                "score": float(name == "loss"), "valid_score": True} for name in CRITERIA]  # fmt: skip
     people = Path("expected_result.json")
-    people.write_text(json.dumps({"id": "root", "requirements": "", "weight": 1, "sub_tasks": leaves, "score": 0.4}))
+    tree = {"id": "root", "requirements": "", "weight": 1, "sub_tasks": leaves, "score": 0.4}
+    people.write_text(json.dumps(tree).replace("0.0", "null"))
+    with pytest.raises(UsageError, match="is no graded tree"):
+        raise command("grade", "mine", paper, "--labels", people).exception
+    people.write_text(json.dumps(tree))
     with chat_server(by_criterion({"loss", "metric"})) as server:
         done = grade(paper, server, "--labels", people)
         assert "Against people, 3 leaves: macro F1 0.667, accuracy 0.667" in done.stdout
@@ -220,6 +226,13 @@ def test_a_folder_of_another_judge_or_rubric_is_refused_and_rubrics_of_one_folde
     Path("one/submission.json").write_text("[1]")
     with chat_server([]) as server:
         assert "cannot be a grading's folder" in str(grade(paper, server, "--out", "one").exception)
+
+
+def test_a_file_name_that_is_no_unicode_is_shown_as_far_as_it_is(paper):
+    Path(os.fsdecode(b"mine/a\xff.py")).write_text("loss = 2\n")
+    with chat_server(by_criterion({"loss"})) as server:
+        assert grade(paper, server).exit_code == 0
+    assert "=== a?.py ===" in server.requests[0].prompt
 
 
 def test_what_fits_is_whole_and_what_does_not_ends_at_a_line(tmp_path):

@@ -79,7 +79,7 @@ def _one_file(path: Path, kinds: Collection[str]) -> Program:
     text, why = _text(path, kinds)
     if text is None:
         raise UsageError(f"{path} cannot be judged ({why}): name a program's file, folder or archive")
-    return Program({_python_name(path.name): text}, origin=str(path))
+    return Program({_python_name(path.name.encode("utf-8", "replace").decode()): text}, origin=str(path))
 
 
 def _folder(
@@ -91,7 +91,7 @@ def _folder(
     found = [path for path in _below(root, skipped) if not own & set((root.resolve() / path.relative_to(root)).parents)]
     first = set(sorted((path for path in found if is_text(path.name, kinds)), key=_may_be_data)[:MOST])
     for path in found:
-        name = path.relative_to(root).as_posix()
+        name = path.relative_to(root).as_posix().encode("utf-8", "replace").decode()
         text, why = _text(path, kinds)
         if text is None:
             unread[name] = why
