@@ -112,6 +112,18 @@ def test_a_leaf_without_a_usable_answer_is_not_graded_and_asked_again_by_the_sam
     assert done.exit_code == 0 and "100.0 of 100" in done.stdout
 
 
+def test_the_exit_code_tells_of_leaves_without_an_answer_whatever_they_weigh(paper):
+    file = paper / "rubric.json"
+    file.write_text(file.read_text().replace('"weight": 4', '"weight": 0'))
+    with chat_server(
+        lambda request: "?" if "do metric" in request.prompt else by_criterion({"loss"})(request)
+    ) as server:
+        assert grade(paper, server).exit_code == 3
+    file.write_text(file.read_text().replace('"weight": 3', '"weight": 0').replace('"weight": 1', '"weight": 0'))
+    with chat_server(by_criterion({"loss"})) as server:
+        assert grade(paper, server).exit_code == 0
+
+
 def test_a_budget_that_ends_keeps_what_was_graded(paper):
     with chat_server(by_criterion({"loss"})) as server:
         # each call reserves its prompt and 100 tokens of answer, and is charged 120
