@@ -90,7 +90,7 @@ def _planned(request: GradeRequest) -> str:
     how = "all files in each prompt" if told["fits"] else "files ranked for each leaf first"
     return (
         f"{told['paper_id']}: {told['leaves']} leaves, {told['files']} files, {how}; about {told['calls']} calls, "
-        f"{told['tokens']:,} tokens of prompts, {dollars}"
+        f"{told['tokens']:,} tokens of prompts, {dollars}, where each answer can be used"
     )
 
 

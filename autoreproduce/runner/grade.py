@@ -20,13 +20,13 @@ from autoreproduce.config import Settings, digest
 from autoreproduce.errors import BudgetError, TrialError, UsageError
 from autoreproduce.eval.judging.judge import Judge
 from autoreproduce.eval.judging.program import Program
-from autoreproduce.eval.rubrics.files import all_of, read_submission
+from autoreproduce.eval.rubrics.files import Shown, all_of, cost, read_submission
 from autoreproduce.eval.rubrics.leaves import LeafJudge
 from autoreproduce.journal import now, write_whole
 from autoreproduce.model_errors import shown
 from autoreproduce.paperbench.grading import Agreement, TreeScore, Verdict, agreement, graded_tree, labels, tree_score
 from autoreproduce.paperbench.papers import RubricPaper, load_paper, used_addresses
-from autoreproduce.paperbench.rubric import Node, code_development, with_data_provided
+from autoreproduce.paperbench.rubric import Node, before, code_development, with_data_provided
 from autoreproduce.prices import most_it_costs
 from autoreproduce.runner.score import open_judges
 from autoreproduce.tokens import rough_tokens
@@ -74,7 +74,7 @@ def grade(request: GradeRequest) -> Graded:
     paper = load_paper(request.rubric, request.paper)
     tree = wanted_tree(request, paper)
     people = _labels(request.labels, tree)
-    program = read_submission(request.source, [request.settings.runs_dir, *([request.out] if request.out else [])])
+    program = read_submission(request.source, _own_folders(request))
     judge = _judge(request, paper)
     _say_what_is_missing(request, paper)
     folder = request.out or request.settings.runs_dir / f"grade-{paper.id}-{_name(request, paper, program)}"
@@ -91,18 +91,34 @@ def grade(request: GradeRequest) -> Graded:
 def plan(request: GradeRequest) -> dict[str, Any]:
     """What a grading would take: leaves, calls, tokens of prompts, and the most that it may cost (None: unknown)."""
     paper = load_paper(request.rubric, request.paper)
-    program = read_submission(request.source)
-    leaves = wanted_tree(request, paper).leaves()
+    program = read_submission(request.source, _own_folders(request))
+    tree = wanted_tree(request, paper)
     whole = all_of(program, request.room)
-    files = rough_tokens("\n".join(program.files.values()))
-    beside = rough_tokens(paper.text + paper.addendum + paper.judge_addendum) + BESIDE
-    each = [beside + files] if whole else [beside, beside + request.room]
-    costs = [most_it_costs(tokens, request.judge or "", request.settings).dollars for tokens in each]
-    dollars = None if None in costs else math.fsum(cost or 0.0 for cost in costs) * len(leaves)
+    each = [_prompts(paper, program, request.room, before(tree, leaf.key), leaf, whole) for leaf in tree.leaves()]
+    largest = map(max, zip(*each, strict=True))
+    costs = [most_it_costs(tokens, request.judge or "", request.settings).dollars for tokens in largest]
+    dollars = None if None in costs else math.fsum(cost or 0.0 for cost in costs) * len(each)
     return {
-        "paper_id": paper.id, "leaves": len(leaves), "files": len(program.files), "fits": whole is not None,
-        "calls": len(each) * len(leaves), "tokens": sum(each) * len(leaves), "most_dollars": dollars,
+        "paper_id": paper.id, "leaves": len(each), "files": len(program.files), "fits": whole is not None,
+        "calls": sum(map(len, each)), "tokens": sum(map(sum, each)), "most_dollars": dollars,
     }  # fmt: skip
+
+
+def _prompts(
+    paper: RubricPaper, program: Program, room: int, met: list[tuple[int, Node]], leaf: Node, whole: Shown | None
+) -> list[int]:
+    """Tokens of each prompt that a leaf takes: its grading alone, or the ranking of the files before it."""
+    words = "\n".join([paper.text, paper.addendum, paper.judge_addendum, leaf.requirements])
+    beside = rough_tokens(words) + sum(rough_tokens(f"  - {node.requirements}") + level for level, node in met) + BESIDE
+    if whole is not None:
+        return [beside + sum(map(cost, whole.files))]
+    names = rough_tokens("\n".join(program.files)) + len(program.files)
+    return [beside + names, beside + names + room]
+
+
+def _own_folders(request: GradeRequest) -> list[Path]:
+    """What grading writes: no part of a submission around it."""
+    return [request.settings.runs_dir, *([request.out] if request.out else [])]
 
 
 def wanted_tree(request: GradeRequest, paper: RubricPaper) -> Node:

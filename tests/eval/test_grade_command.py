@@ -13,6 +13,7 @@ from autoreproduce.cli import app
 from autoreproduce.errors import UsageError
 from autoreproduce.eval.judging.program import Program
 from autoreproduce.eval.rubrics.files import all_of, read_submission, the_best
+from autoreproduce.tokens import rough_tokens
 
 CRITERIA = {"probe": 1, "loss": 3, "metric": 4}
 
@@ -245,6 +246,24 @@ def test_a_file_name_that_is_no_unicode_is_shown_as_far_as_it_is(paper):
     with chat_server(by_criterion({"loss"})) as server:
         assert grade(paper, server).exit_code == 0
     assert "=== a?.py ===" in server.requests[0].prompt
+
+
+@pytest.mark.parametrize("room", [60_000, 1_000])
+def test_a_dry_run_counts_no_less_than_is_asked_and_nothing_of_earlier_gradings(paper, room):
+    for number in range(300):
+        Path(f"mine/module_with_a_long_name_{number}.py").write_text("loss = 2\n")
+
+    def judge(request):
+        return word(1) if "They do not fit" not in request.prompt else json.dumps({"files": ["mine/main.py"]})
+
+    with chat_server(judge) as server:
+        told = [".", "papers/toy", "--judge", "some", "--base-url", server.base_url, "--room", room]
+        done = command("grade", *told, "--workers", 1)
+        assert done.exit_code == 0, done.output
+        planned = json.loads(command("grade", *told, "--dry-run", "--json").stdout)
+        asked = sum(rough_tokens(request.prompt) for request in server.requests)
+        calls = len(server.requests)
+    assert (planned["calls"], planned["files"]) == (calls, 304) and planned["tokens"] >= asked
 
 
 def test_what_fits_is_whole_and_what_does_not_ends_at_a_line(tmp_path):

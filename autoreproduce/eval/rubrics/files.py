@@ -59,7 +59,7 @@ def _counts(name: str) -> bool:
 def all_of(program: Program, room: int) -> Shown | None:
     """All files, where they fit into `room` tokens (`tokens.rough_tokens`); None where they do not."""
     files = sorted(program.files.items())
-    return Shown(files) if sum(map(_cost, files)) <= room else None
+    return Shown(files) if sum(map(cost, files)) <= room else None
 
 
 def the_best(program: Program, ranked: Iterable[str], room: int) -> Shown:
@@ -69,18 +69,19 @@ def the_best(program: Program, ranked: Iterable[str], room: int) -> Shown:
     cut = ""
     for name in names:
         file = (name, program.files[name])
-        if (cost := _cost(file)) > room:
+        if (own := cost(file)) > room:
             if room >= SHORTEST:
                 files.append((name, _beginning(file[1], room)))
                 cut = name
             break
         files.append(file)
-        room -= cost
+        room -= own
     shown = {name for name, _ in files}
     return Shown(files, sorted(program.files.keys() - shown), cut)
 
 
-def _cost(file: tuple[str, str]) -> int:
+def cost(file: tuple[str, str]) -> int:
+    """Tokens of a file as a prompt shows it."""
     return rough_tokens(f"=== {file[0]} ===\n{file[1]}\n")
 
 
