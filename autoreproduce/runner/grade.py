@@ -1,7 +1,7 @@
 """Grading from start to end: a submission, a paper's rubric and a judge; every leaf asked once, kept, gone on with.
 
-What was asked is not asked again, so a grading that was killed, or stopped by its budget, goes on with the same
-command.
+What was asked is not asked again, so a grading that was killed goes on with the same command, and one that its
+budget stopped with a larger one.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def _verdicts(asked: LeafJudge, tree: Node, request: GradeRequest) -> dict[str, 
         waiting = {leaf.key: pool.submit(one, leaf) for leaf in leaves[1:]}
         return found | {key: future.result() for key, future in waiting.items()}
     except BudgetError as error:
-        raise BudgetError(f"{error}; what was graded is kept, and the same command goes on") from None
+        raise BudgetError(f"{error}; what was graded is kept") from None
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 

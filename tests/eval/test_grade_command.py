@@ -130,12 +130,12 @@ def test_a_budget_that_ends_keeps_what_was_graded(paper):
         # each call reserves its prompt and 100 tokens of answer, and is charged 120
         poor = grade(paper, server, "--workers", 1, "--max-output-tokens", 100, "--budget", "900 tokens")
         asked = len(server.requests)
+        again = grade(paper, server, "--workers", 1, "--max-output-tokens", 100, "--budget", "900 tokens")
+        assert len(server.requests) == asked  # what was spent before counts
         done = grade(paper, server, "--workers", 1, "--max-output-tokens", 100)
-    assert (
-        poor.exit_code != 0
-        and isinstance(poor.exception, Exception)
-        and "the same command goes on" in str(poor.exception)
-    )
+    for each in (poor, again):
+        assert "with a larger --budget, it goes on from here; what was graded is kept" in str(each.exception)
+        assert "the same command goes on" not in str(each.exception)
     assert 0 < asked < 3 == len(server.requests) and done.exit_code == 0
 
 
