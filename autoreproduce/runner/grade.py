@@ -19,7 +19,7 @@ from typing import Any
 from autoreproduce.config import Settings, digest
 from autoreproduce.errors import BudgetError, TrialError, UsageError
 from autoreproduce.eval.judging.judge import Judge
-from autoreproduce.eval.judging.program import Program
+from autoreproduce.eval.judging.program import NO_CODE, Program
 from autoreproduce.eval.rubrics.files import Shown, all_of, cost, read_submission
 from autoreproduce.eval.rubrics.leaves import LeafJudge
 from autoreproduce.journal import now, write_whole
@@ -76,7 +76,7 @@ def grade(request: GradeRequest) -> Graded:
     people = _labels(request.labels, tree)
     program = read_submission(request.source, _own_folders(request))
     judge = _judge(request, paper)
-    _say_what_is_missing(request, paper)
+    _say_what_is_missing(request, paper, program)
     folder = request.out or request.settings.runs_dir / f"grade-{paper.id}-{_name(request, paper, program)}"
     _same_grading(folder, paper, program, request)
     asked = LeafJudge(judge, paper, tree, program, folder, request.room)
@@ -137,7 +137,10 @@ def _judge(request: GradeRequest, paper: RubricPaper) -> Judge:
     return Judge(opened.name, opened.model, opened.settings, opened.budget, TEMPLATES)
 
 
-def _say_what_is_missing(request: GradeRequest, paper: RubricPaper) -> None:
+def _say_what_is_missing(request: GradeRequest, paper: RubricPaper, program: Program) -> None:
+    if unread := {name: why for name, why in program.unread.items() if why != NO_CODE}:
+        some = "; ".join(f"{name} ({why})" for name, why in list(unread.items())[:5])
+        request.note(f"the judge does not see {len(unread)} of the submission's files: {some}")
     if addenda := [name for name in paper.pointers if name != "paper.md"]:
         request.note(
             f"the judge does not see {' and '.join(addenda)}, pointers of Git LFS: fetch them by `git lfs pull`"

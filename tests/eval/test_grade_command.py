@@ -293,6 +293,16 @@ def test_an_addendum_that_is_a_pointer_is_told_and_a_paper_that_is_one_is_refuse
         assert "own.md is a pointer" in str(grade(paper, server, "--paper", "own.md").exception)
 
 
+def test_a_notebook_is_read_without_its_pictures_and_what_is_too_large_is_told(paper):
+    cells = [{"cell_type": "code", "source": "draw(1)", "outputs": ["p" * 1_500_000]}]
+    Path("mine/plots.ipynb").write_text(json.dumps({"cells": cells}))
+    Path("mine/data.json").write_text("1" * 1_500_000)
+    with chat_server(by_criterion({"loss"})) as server:
+        told = grade(paper, server).stderr
+    assert "does not see 1 of the submission's files: data.json (larger than 1,000,000 bytes)" in told
+    assert "=== plots.py ===\ndraw(1)" in server.requests[0].prompt
+
+
 def test_thousands_of_texts_and_what_is_passed_over_take_no_place_of_code(tmp_path, monkeypatch):
     monkeypatch.setattr("autoreproduce.eval.judging.program.MOST", 3)
     names = ["data/1.txt", "data/2.json", "data/3.md", "src/main.py", "src/x.hxx"]

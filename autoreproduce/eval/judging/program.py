@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 TEXT = {".py", ".ipynb", ".yaml", ".yml", ".json", ".toml", ".cfg", ".ini", ".sh"}
 LARGEST = 1_000_000  # bytes of one file; what is larger is data
+PICTURES = 50_000_000  # bytes of a notebook, most of them the pictures that it drew
 MOST = 2_000  # files
 SKIPPED = {".git", "__pycache__", ".venv", "venv", "node_modules", ".ipynb_checkpoints", "site-packages"}
 NO_CODE = "no code"
@@ -122,15 +123,15 @@ def _text(path: Path, kinds: Collection[str]) -> tuple[str | None, str]:
         return None, "a link"
     if not is_text(path.name, kinds):
         return None, NO_CODE
+    notebook = path.suffix.lower() == ".ipynb"
     try:
-        if path.stat().st_size > LARGEST:
+        if path.stat().st_size > (PICTURES if notebook else LARGEST):
             return None, f"larger than {LARGEST:,} bytes"
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         return None, f"it cannot be read: {error.strerror}"
-    if path.suffix.lower() != ".ipynb":
-        return text, ""
-    return _cells(text)
+    text_of, why = _cells(text) if notebook else (text, "")
+    return (text_of, why) if len(text_of or "") <= LARGEST else (None, f"larger than {LARGEST:,} bytes")
 
 
 def _cells(text: str) -> tuple[str | None, str]:
