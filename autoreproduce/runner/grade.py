@@ -26,7 +26,7 @@ from autoreproduce.journal import now, write_whole
 from autoreproduce.model_errors import shown
 from autoreproduce.paperbench.grading import Agreement, TreeScore, Verdict, agreement, graded_tree, labels, tree_score
 from autoreproduce.paperbench.papers import RubricPaper, load_paper, used_addresses
-from autoreproduce.paperbench.rubric import Node, before, code_development, with_data_provided
+from autoreproduce.paperbench.rubric import Met, Node, before, code_development, with_data_provided
 from autoreproduce.prices import most_it_costs
 from autoreproduce.runner.score import open_judges
 from autoreproduce.tokens import rough_tokens
@@ -105,11 +105,13 @@ def plan(request: GradeRequest) -> dict[str, Any]:
 
 
 def _prompts(
-    paper: RubricPaper, program: Program, room: int, met: list[tuple[int, Node]], leaf: Node, whole: Shown | None
+    paper: RubricPaper, program: Program, room: int, met: list[Met], leaf: Node, whole: Shown | None
 ) -> list[int]:
     """Tokens of each prompt that a leaf takes: its grading alone, or the ranking of the files before it."""
     words = "\n".join([paper.text, paper.addendum, paper.judge_addendum, leaf.requirements])
-    beside = rough_tokens(words) + sum(rough_tokens(f"  - {node.requirements}") + level for level, node in met) + BESIDE
+    beside = (
+        rough_tokens(words) + sum(rough_tokens(f"- of: {each.node.requirements}") + each.level for each in met) + BESIDE
+    )
     if whole is not None:
         return [beside + sum(map(cost, whole.files))]
     names = rough_tokens("\n".join(program.files)) + len(program.files)
