@@ -60,13 +60,18 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def gradings_table(gradings: Sequence[Mapping[str, Any]]) -> Table:
-    """A row a paper and judge over its runs, and the mean over papers. Raises UsageError for a run given twice."""
+    """A row a paper and judge over its runs, and the mean over papers. Raises UsageError for what is not alike."""
     scores: dict[str, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
+    trees: dict[str, Any] = {}
     leaves: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
     for each in gradings:
         judge, paper, run = str(each["judge_type"]), str(each["paper_id"]), int(each["run"])
         if run in scores[judge][paper]:
             raise UsageError(f"{paper}, run {run}, was graded by {judge} more than once: grade other runs by --run")
+        if trees.setdefault(paper, each.get("rubric_digest")) != each.get("rubric_digest"):
+            raise UsageError(
+                f"{paper} was graded by several rubrics, or with and without --provided: name those of one"
+            )
         scores[judge][paper][run] = 100 * float(each["score"])
         leaves[judge, paper].append((int(each["num_leaf_nodes"]), int(each["num_invalid_leaf_nodes"])))
     rows: list[list[Cell]] = []

@@ -198,6 +198,11 @@ def test_runs_of_papers_make_a_table(paper):
     assert [cell.strip() for cell in row.strip("|").split("|")][1:5] == ["toy", "2", "62.5", "25"]
     copytree("one", "three")
     assert "more than once" in str(command("grades", "one", "three").exception)
+    file = paper / "rubric.json"
+    file.write_text(file.read_text().replace('"weight": 4', '"weight": 40'))
+    with chat_server(by_criterion({"loss"})) as server:
+        grade(paper, server, "--out", "four", "--run", 4)
+    assert "by several rubrics" in str(command("grades", "one", "two", "four").exception)
     assert "toy" in command("rubrics", ".").stdout
 
 
