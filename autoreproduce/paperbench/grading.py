@@ -161,6 +161,12 @@ def labels(tree: Mapping[str, Any]) -> dict[str, int]:
     return {leaf.key: word for leaf, word in zip(leaves, words, strict=True) if word is not None}
 
 
+def labelled(tree: Mapping[str, Any]) -> dict[str, str]:
+    """What people were asked at each leaf, in the words of their tree: rubrics were reworded since."""
+    leaves = with_keys(Node.model_validate(tree.get("graded_task_tree", tree))).leaves()
+    return {leaf.key: " ".join(leaf.requirements.split()) for leaf in leaves}
+
+
 def _words(tree: Mapping[str, Any]) -> Iterator[int | None]:
     for part in tree.get("sub_tasks") or []:
         yield from _words(part)

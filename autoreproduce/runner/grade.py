@@ -24,7 +24,16 @@ from autoreproduce.eval.rubrics.files import Shown, all_of, cost, read_submissio
 from autoreproduce.eval.rubrics.leaves import LeafJudge
 from autoreproduce.journal import now, write_whole
 from autoreproduce.model_errors import shown
-from autoreproduce.paperbench.grading import Agreement, TreeScore, Verdict, agreement, graded_tree, labels, tree_score
+from autoreproduce.paperbench.grading import (
+    Agreement,
+    TreeScore,
+    Verdict,
+    agreement,
+    graded_tree,
+    labelled,
+    labels,
+    tree_score,
+)
 from autoreproduce.paperbench.papers import RubricPaper, load_paper, used_addresses
 from autoreproduce.paperbench.rubric import Met, Node, before, code_development, with_data_provided
 from autoreproduce.prices import most_it_costs
@@ -73,7 +82,7 @@ def grade(request: GradeRequest) -> Graded:
     """Grade a submission. Raises UsageError for input that cannot be graded, BudgetError where money ends it."""
     paper = load_paper(request.rubric, request.paper)
     tree = wanted_tree(request, paper)
-    people = _labels(request.labels, tree)
+    people = _labels(request, tree)
     program = read_submission(request.source, _own_folders(request))
     judge = _judge(request, paper)
     _say_what_is_missing(request, paper, program)
@@ -236,12 +245,13 @@ def _spent(home: Path) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _labels(file: Path | None, tree: Node) -> dict[str, int]:
+def _labels(request: GradeRequest, tree: Node) -> dict[str, int]:
     """People's words on leaves of the tree. Raises UsageError."""
-    if file is None:
+    if (file := request.labels) is None:
         return {}
     try:
-        found = labels(json.loads(file.read_text(encoding="utf-8")))
+        told = json.loads(file.read_text(encoding="utf-8"))
+        found, asked = labels(told), labelled(told)
     except (OSError, ValueError, TypeError, RecursionError, AttributeError) as error:
         raise UsageError(
             f"--labels {file} is no graded tree ({' '.join(str(error).split())[:200]}): name an expected_result.json"
@@ -249,4 +259,10 @@ def _labels(file: Path | None, tree: Node) -> dict[str, int]:
     ours = {leaf.key: found[leaf.key] for leaf in tree.leaves() if leaf.key in found}
     if not ours:
         raise UsageError(f"--labels {file} grades no leaf of this rubric: name the same paper's")
+    other = sum(asked[leaf.key] != " ".join(leaf.requirements.split()) for leaf in tree.leaves() if leaf.key in ours)
+    if other or len(ours) < len(tree.leaves()):
+        request.note(
+            f"--labels {file} grades {len(ours)} of the {len(tree.leaves())} leaves, {other} of them in other words: "
+            "people were asked something else there than the judge is"
+        )
     return ours

@@ -183,6 +183,7 @@ def test_people_are_compared_with_and_no_code_is_0_without_a_judge(paper):
     people.write_text(json.dumps(tree))
     with chat_server(by_criterion({"loss", "metric"})) as server:
         done = grade(paper, server, "--labels", people)
+        assert "grades 3 of the 3 leaves, 3 of them in other words" in done.stderr
         assert "Against people, 3 leaves: macro F1 0.667, accuracy 0.667" in done.stdout
         Path("mine/main.py").unlink()
         asked = len(server.requests)
