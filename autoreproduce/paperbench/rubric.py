@@ -68,7 +68,9 @@ class Node(BaseModel):
 def read_rubric(path: Path) -> Node:
     """The tree of a `rubric.json`. Raises UsageError that names what does not fit."""
     try:
-        root = with_keys(Node.model_validate(json.loads(path.read_text(encoding="utf-8"))))
+        told = json.loads(path.read_text(encoding="utf-8-sig"))
+        json.dumps(told, ensure_ascii=False).encode()  # half a surrogate pair is no text
+        root = with_keys(Node.model_validate(told))
     except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"{path} is no rubric ({_first(error)}): name a rubric.json of PaperBench's form") from None
     if root.depth() > DEEPEST:

@@ -44,7 +44,7 @@ def read(tmp_path):
     [("{", "is no rubric"), ("[]", "is no rubric"), (leaf("a", -1), "weight"), (leaf("a", category=None), "neither parts"),
      ({**parent("a", leaf("b")), "task_category": DEV}, "a category is a leaf's alone"), (leaf("a", category="Other"), "task_category"),
      ('{"id": "a", "requirements": "", "weight": NaN, "task_category": "Code Development"}', "weight"),
-     ("[" * 100_000, "is no rubric")],
+     ("[" * 100_000, "is no rubric"), ({**leaf("a"), "requirements": "\ud800"}, "is no rubric")],
 )  # fmt: skip
 def test_what_is_no_rubric_is_told_with_its_place(read, content, said):
     with pytest.raises(UsageError, match=said):
