@@ -207,6 +207,9 @@ def _verdicts(asked: LeafJudge, tree: Node, request: GradeRequest) -> dict[str, 
         return found | {key: future.result() for key, future in waiting.items()}
     except BudgetError as error:
         raise BudgetError(f"{error}; what was graded is kept") from None
+    except KeyboardInterrupt:
+        request.note("stopping: the calls that were made are waited for, and the same command goes on")
+        raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
