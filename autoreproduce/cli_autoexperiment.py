@@ -40,10 +40,11 @@ def mask(
     from autoreproduce.autoexperiment.outcome import Place
     from autoreproduce.autoexperiment.trying import Asked
     from autoreproduce.runner.describing import describer
+    from autoreproduce.runner.find import data_folder
 
     name = paper_id or re.sub(r"[^A-Za-z0-9.-]+", "-", repo.resolve().name).strip("-.")
-    if data is not None and not data.is_dir():
-        raise UsageError(f"--data {data} is no folder: name the folder that holds the data")
+    if data is not None:
+        data_folder(data)
     asked = Asked(
         repo, tuple(command), out, name, tuple(functions or ()), numbers(n), results, _text(paper), title, seeds,
         most, sample, timeout,

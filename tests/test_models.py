@@ -248,6 +248,17 @@ def test_a_setting_that_the_client_refuses_does_not_show_the_key():
     assert "OPENAI_API_VERSION" in str(caught.value) and "secret" not in str(caught.value)
 
 
+def test_a_base_url_that_no_model_uses_is_told(monkeypatch):
+    from autoreproduce.benchmarks.reproducebench import load_task
+    from autoreproduce.runner.choose import choose_model
+
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+    given = {"model": "anthropic:claude-any", "base_url": "http://127.0.0.1:1/v1"}
+    assert "is not used" in choose_model(Settings(**given), load_task("lsm"), "autoreproduce").announcement
+    mixed = choose_model(Settings(**given, code_model="local"), load_task("lsm"), "autoreproduce")
+    assert mixed.announcement == ""
+
+
 def test_names_behind_a_base_url(monkeypatch):
     settings = Settings(base_url="http://127.0.0.1:9/v1")
     for name, served in (("qwen2.5-coder:7b", "qwen2.5-coder:7b"), ("openai:mine", "mine"), ("a/b", "a/b")):

@@ -20,13 +20,14 @@ from autoreproduce.benchmarks.autoexperiment import data_of
 from autoreproduce.benchmarks.reproducebench import load_task, prepare
 from autoreproduce.budget import Budget
 from autoreproduce.config import Settings, digest
-from autoreproduce.errors import AutoReproduceError, ReplyError, TrialError, UsageError
+from autoreproduce.errors import AutoReproduceError, ReplyError, TrialError
 from autoreproduce.eval.report import write_report
 from autoreproduce.eval.report.evidence import gather
 from autoreproduce.eval.result_folder import write_result
 from autoreproduce.model_errors import shown
 from autoreproduce.runner.accounts import accounted, close_accounts
 from autoreproduce.runner.choose import ModelChoice, choose_model
+from autoreproduce.runner.find import data_folder
 from autoreproduce.runner.machine import hardware, versions
 from autoreproduce.sandboxes import open_sandbox
 from autoreproduce.solvers import open_solver
@@ -174,9 +175,7 @@ def _with_data(request: Request, settings: Settings, note: Any) -> Task:
     """The task with its data: the user's folder, else the task's own, prepared once a machine."""
     task = request.task
     if request.data is not None:
-        if not request.data.is_dir():
-            raise UsageError(f"--data {request.data} is no folder: name the folder that holds the data")
-        return task.model_copy(update={"data_dir": request.data.resolve()})
+        return task.model_copy(update={"data_dir": data_folder(request.data)})
     if task.masked_set is not None and (wanted := data_of(task)):
         return task.model_copy(update={"data_dir": prepare(*wanted, settings.cache_dir, note)})
     if task.folder is None:

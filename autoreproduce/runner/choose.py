@@ -7,7 +7,7 @@ and the first line says so; with a key and no model named, the user is asked to 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -83,7 +83,17 @@ def choose_model(settings: Settings, task: Task, solver: str, tape: Path | None 
     same = (settings.code_model or name) == (settings.research_model or name)
     code = research if same else open_model(settings, settings.code_model or name)
     opened = Models(research, code, settings.research_model or name, settings.code_model or name)
-    return ModelChoice(" + ".join(dict.fromkeys([opened.research_name, opened.code_name])), settings, opened)
+    names = list(dict.fromkeys([opened.research_name, opened.code_name]))
+    return ModelChoice(" + ".join(names), settings, opened, _own_addresses(names, settings))
+
+
+def _own_addresses(names: Sequence[str], settings: Settings) -> str:
+    """What to say where --base-url, which is of OpenAI's protocol, serves none of the models; "" else."""
+    from autoreproduce.models import split_name
+
+    if not settings.base_url or any(split_name(name, settings)[0] == "openai" for name in names):
+        return ""
+    return f"--base-url is not used: {' and '.join(names)} is called at its provider's own address."
 
 
 def _unnamed(settings: Settings, task: Task) -> str:

@@ -59,3 +59,10 @@ def _own(name: str, arxiv: str | None, paper: Path | None, metric: str, instruct
         metric=Metric(name=metric_name, direction="higher" if direction == "higher" else "lower"),
         instruction=f"Replicate the experiment on {name}.\n{instruction}".strip(), profile="full",
     )  # fmt: skip
+
+
+def data_folder(data: Path) -> Path:
+    """What --data names. Raises UsageError where it is no folder."""
+    if not data.is_dir():
+        raise UsageError(f"--data {data} is no folder: name the folder that holds the data")
+    return data.resolve()

@@ -30,6 +30,7 @@ from autoreproduce.eval.submission import NOT_RUN, lay_out, run_submission, subm
 from autoreproduce.model_errors import shown
 from autoreproduce.models import open_model
 from autoreproduce.runner.accounts import close_accounts
+from autoreproduce.runner.find import data_folder
 from autoreproduce.runner.suite.results import SUITE, write_results
 from autoreproduce.task import Task
 from autoreproduce.trial import Trial
@@ -191,7 +192,7 @@ def _ran_already(trial: Trial, command: str) -> bool:
 
 def _with_data(request: ScoreRequest, task: Task) -> Task:
     if request.data is not None:
-        return task.model_copy(update={"data_dir": request.data.resolve()})
+        return task.model_copy(update={"data_dir": data_folder(request.data)})
     if task.folder is None:
         return task
     return task.model_copy(
