@@ -215,6 +215,7 @@ def test_an_attempt_that_reached_its_limit_gets_one_last_step_and_no_more(run, l
     assert done.outcome.status == "failed" and said in done.outcome.details["limit"]
 
 
+@pytest.mark.slow
 def test_a_command_gets_no_more_time_than_the_attempt_has_left(run):
     long = Answer("", tools=(("shell", {"command": "sleep 60"}),))
     with chat_server(lambda _: long) as server:

@@ -257,6 +257,7 @@ def test_the_rate_limit_is_named_with_its_end_and_not_slept_through(world: World
     assert entry.reason.endswith("set github_token for a larger one")
 
 
+@pytest.mark.slow
 def test_a_server_error_is_tried_again(world: World) -> None:
     world.github.fail_once = [502]
     assert only(world).status == "code"

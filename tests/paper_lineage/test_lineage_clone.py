@@ -104,6 +104,7 @@ def test_gits_own_variables_are_not_passed_on(
     assert clone.read(tmp_path / "clone", commit, "a.py").lines == 5
 
 
+@pytest.mark.slow
 def test_a_hanging_git_leaves_nothing_behind(server: GitHubServer, tmp_path: Path) -> None:
     commit = make_repository(server.repos, "ann/waves", {"a.py": PROGRAM})
     server.hang_git = 20

@@ -128,7 +128,7 @@ def nonsense(server):
     server.answer("/", b"<html>Please log in</html>")
 
 
-@pytest.mark.parametrize("fault", [fail, hang, nonsense])
+@pytest.mark.parametrize("fault", [fail, pytest.param(hang, marks=pytest.mark.slow), nonsense])
 def test_the_digest_serves_where_arxiv_does_not(read, server, fault, tmp_path):
     fault(server)
     paper = read("2301.12664", digest=DIGEST)
