@@ -30,7 +30,9 @@ def wheel(folder: Path, name: str, version: str, code: str, needs: str = "") -> 
         archive.writestr(f"{info}/RECORD", "")
 
 
-@pytest.mark.parametrize("kind", [*(pytest.param(kind, marks=pytest.mark.slow) for kind in ("bubblewrap", "process")), DOCKER])
+@pytest.mark.parametrize(
+    "kind", [*(pytest.param(kind, marks=pytest.mark.slow) for kind in ("bubblewrap", "process")), DOCKER]
+)
 def test_install_then_import(make, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wheel(tmp_path / "wheels", "tinything", "1.2", "word = 'tiny'", needs="numpy")
     wheel(tmp_path / "wheels", "einops", "99.1", "word = 'newer'")
