@@ -82,6 +82,7 @@ def test_failures_that_pass_are_retried(failure):
     assert len(server.requests) == 2
 
 
+@pytest.mark.slow
 def test_a_time_out_is_retried():
     with chat_server([Answer("late", hang=5), "in time"]) as server:
         assert reply_of(ask(server, request_timeout=0.5)).text == "in time"

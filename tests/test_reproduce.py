@@ -97,6 +97,7 @@ def test_what_one_keeps(recorded: Path) -> None:
     assert "squared_error" in (recorded / "trial/report.html").read_text()
 
 
+@pytest.mark.slow
 def test_the_finished_trial_is_not_run_again(recorded: Path) -> None:
     before = (recorded / "trial/steps.jsonl").read_bytes()
     done = autoreproduce(
@@ -232,6 +233,7 @@ def test_a_budget_stops_before_the_call_that_would_pass_it_and_a_larger_one_goes
         assert len(server.requests) == CALLS
 
 
+@pytest.mark.slow
 def test_machines_get_an_object_a_line(recorded: Path) -> None:
     done = autoreproduce(
         recorded, *tiny.COMMAND, "--model", "tape:tape.jsonl", "--sandbox", "process", "--out", "machine", "--json"

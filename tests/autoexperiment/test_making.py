@@ -233,6 +233,7 @@ def test_a_second_paper_joins_the_set_on_the_other_side(repository: Path, place:
     assert set(read_proofs(made.root)) == {"fit_", "fit_0", "other_", "other_0"}
 
 
+@pytest.mark.slow
 def test_what_an_earlier_set_had_proven_does_not_count_after_a_stop(
     repository: Path, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from chat_server import Answer, chat_server
 
 from autoreproduce.commands import Edit, format_command
@@ -94,6 +95,7 @@ def test_it_goes_on_where_it_was_and_repeats_nothing(run):
     assert len(server.requests) == before + 2
 
 
+@pytest.mark.slow
 def test_without_refining_nothing_is_checked_and_at_the_limit_it_ends(run):
     with chat_server(model(OTHER, [])) as server:
         done = run(server, solver="autoreproduce", refine=False)

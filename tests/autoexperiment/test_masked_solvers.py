@@ -174,6 +174,7 @@ def test_passages_nearest_to_a_function():
     assert nearest(["a b", "c d"], "c", 1) == ["c d"] and len(split(paper)) > 3
 
 
+@pytest.mark.slow
 def test_a_verifier_chooses_without_the_gold(run, tmp_path):
     from typer.testing import CliRunner
 
@@ -202,6 +203,7 @@ def test_a_verifier_chooses_without_the_gold(run, tmp_path):
 TRUE = Answer("", tools=(("shell", {"command": "true"}),))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("limit", "said"),
     [({"attempt_budget": "300 tokens"}, "300 tokens"), ({"attempt_seconds": 0.3}, "0.3 s for one attempt are over")],

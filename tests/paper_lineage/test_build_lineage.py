@@ -74,6 +74,7 @@ def test_a_trial_that_was_cut_off_at_any_step_goes_on(world: World) -> None:
         assert [e.metadata() for e in world.build()] == [before.metadata()], f"after {kept} steps"
 
 
+@pytest.mark.slow
 def test_the_prompts_hold_what_each_step_needs(world: World) -> None:
     world.build()
     (choose,) = world.prompts("choose")
@@ -106,6 +107,7 @@ def test_three_long_papers_with_large_repositories_stay_below_forty_thousand_tok
     assert 15_000 < sum(tokens.values()) < 40_000, tokens
 
 
+@pytest.mark.slow
 def test_a_paper_that_is_not_in_the_list_is_asked_for_once_more(world: World) -> None:
     answers = iter([[FIRST, "Neural operators that nobody wrote", SECOND], [THIRD]])
     world.replies["choose"] = lambda _: json.dumps([{"title": t, "why": "good"} for t in next(answers)])
@@ -291,6 +293,7 @@ def test_a_repository_without_a_program(world: World) -> None:
     assert only(world).reason == "ann/waves has no file that looks like a program"
 
 
+@pytest.mark.slow
 def test_submodules_are_named_and_not_followed(world: World) -> None:
     folder = world.github.repos / "ann/waves"
     git(folder, "-c", "protocol.file.allow=always", "submodule", "add", str(world.github.repos / "bob/rational"), "sub")
@@ -494,6 +497,7 @@ def test_the_command_shows_a_table(world: World, capsys: pytest.CaptureFixture[s
     assert "We compare with [1]" in world.prompts("choose")[0]
 
 
+@pytest.mark.slow
 def test_replies_that_stay_empty_cost_the_paper_and_not_the_trial(world: World) -> None:
     world.replies["summarise"] = lambda _: ""
     entry = only(world)
@@ -507,6 +511,7 @@ def test_replies_that_stay_empty_cost_the_paper_and_not_the_trial(world: World) 
     assert world.build("second")[0] == entry
 
 
+@pytest.mark.slow
 def test_a_changed_choice_is_not_mixed_with_an_old_journal(world: World) -> None:
     world.build()
     world.paper = world.paper.model_copy(update={"references": world.paper.references[:2]})

@@ -125,7 +125,7 @@ def test_a_refused_call_waits_as_the_provider_asks() -> None:
     assert 0.3 <= time.monotonic() - began < 1.5
 
 
-@pytest.mark.parametrize("said", ["0", "-3", "nan", "soon"])
+@pytest.mark.parametrize("said", ["0", *(pytest.param(said, marks=pytest.mark.slow) for said in ("-3", "nan", "soon"))])
 def test_a_provider_that_asks_for_no_wait_is_not_asked_without_one(said: str) -> None:
     tries = []
 
