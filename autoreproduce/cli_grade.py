@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as json_module
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,7 +13,7 @@ from autoreproduce.config import Settings
 from autoreproduce.options import settings_options
 
 if TYPE_CHECKING:
-    from autoreproduce.runner.grade import Graded, GradeRequest
+    from autoreproduce.runner.grade import Graded
 
 app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None)
 Json = Annotated[bool, typer.Option("--json", help="one JSON object a line")]
@@ -47,12 +47,13 @@ def grade(
         note=lambda text: print(text, file=sys.stderr, flush=True),
     )  # fmt: skip
     if dry_run:
-        print(json_module.dumps(plan(request)) if json else _planned(request))
+        told = plan(request)
+        print(json_module.dumps(told) if json else _planned(told))
         return
     done = grade_all(request)
     _say(done, json)
-    failed = done.content["num_invalid_leaf_nodes"] > 0
-    raise typer.Exit(1 if fail_under is not None and 100 * done.score.score < fail_under else 3 if failed else 0)
+    below = fail_under is not None and 100 * done.content["score"] < fail_under
+    raise typer.Exit(1 if below else 3 if done.content["num_invalid_leaf_nodes"] else 0)
 
 
 @app.command()
@@ -82,10 +83,7 @@ def rubrics(
     print(json_module.dumps(json_module.loads(data(table))) if json else markdown(table))
 
 
-def _planned(request: GradeRequest) -> str:
-    from autoreproduce.runner.grade import plan
-
-    told = plan(request)
+def _planned(told: dict[str, Any]) -> str:
     dollars = "an unknown price" if told["most_dollars"] is None else f"at most ${told['most_dollars']:.2f}"
     how = "all files in each prompt" if told["fits"] else "files ranked for each leaf first"
     return (
@@ -95,24 +93,20 @@ def _planned(request: GradeRequest) -> str:
 
 
 def _say(done: Graded, json: bool) -> None:
-    from autoreproduce.journal import write_whole
-    from autoreproduce.runner.grade_tables import outline
+    from autoreproduce.runner.grade_tables import FILE, PAGE
 
-    page = done.folder / "grade.md"
-    write_whole(page, outline(done.content))
-    agreed = done.agreement
+    told, agreed = done.content, done.agreement
     if json:
-        told = {key: value for key, value in done.content.items() if key not in ("graded_task_tree", "settings")}
+        brief = {key: value for key, value in told.items() if key not in ("graded_task_tree", "settings")}
         people = {"macro_f1": agreed.macro_f1, "accuracy": agreed.accuracy, "leaves": agreed.leaves} if agreed else None
-        print(json_module.dumps({"folder": str(done.folder), **told, "people": people}))
+        print(json_module.dumps({"folder": str(done.folder), **brief, "people": people}))
         return
-    score, failed = done.score, done.content["num_invalid_leaf_nodes"]
-    print(f"{done.paper.id}: {100 * score.score:.1f} of 100 over {len(done.verdicts)} leaves")
-    if failed:
-        rest = "–" if score.of_graded is None else f"{100 * score.of_graded:.1f}"
+    print(f"{told['paper_id']}: {100 * told['score']:.1f} of 100 over {told['num_leaf_nodes']} leaves")
+    if failed := told["num_invalid_leaf_nodes"]:
+        rest = "–" if told["score_of_graded"] is None else f"{100 * told['score_of_graded']:.1f}"
         print(f"{failed} leaves were not graded and count as 0; without them {rest}. The same command asks them again.")
     if agreed:
         print(f"Against people, {agreed.leaves} leaves: macro F1 {agreed.macro_f1:.3f}, accuracy {agreed.accuracy:.3f}")
-    for each in done.content["blacklisted"]:
+    for each in told["blacklisted"]:
         print(f"It names a blacklisted address ({each}): whether it was used is for people to say, and makes it 0.")
-    print(f"Grades: {done.folder / 'grade.json'}  Tree: {page}")
+    print(f"Grades: {done.folder / FILE}  Tree: {done.folder / PAGE}")

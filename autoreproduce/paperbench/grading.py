@@ -62,11 +62,8 @@ def tree_score(node: Node, verdicts: Mapping[str, Verdict]) -> TreeScore:
     """The score of a tree in both readings."""
     shares = leaf_shares(node)
     graded = {leaf: share for leaf, share in shares.items() if verdicts[leaf].valid}
-    points = math.fsum(share * verdicts[leaf].score for leaf, share in graded.items())
     share = math.fsum(graded.values()) / (math.fsum(shares.values()) or 1.0)
-    return TreeScore(
-        graded_tree(node, verdicts)["score"], _of_graded(node, verdicts) if points or graded else None, share
-    )
+    return TreeScore(graded_tree(node, verdicts)["score"], _of_graded(node, verdicts), share)
 
 
 def _of_graded(node: Node, verdicts: Mapping[str, Verdict]) -> float | None:

@@ -11,7 +11,7 @@ import math
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,6 @@ from autoreproduce.journal import now, write_whole
 from autoreproduce.model_errors import shown
 from autoreproduce.paperbench.grading import (
     Agreement,
-    TreeScore,
     Verdict,
     agreement,
     graded_tree,
@@ -37,11 +36,11 @@ from autoreproduce.paperbench.grading import (
 from autoreproduce.paperbench.papers import RubricPaper, load_paper, used_addresses
 from autoreproduce.paperbench.rubric import Met, Node, before, code_development, with_data_provided
 from autoreproduce.prices import most_it_costs
+from autoreproduce.runner.grade_tables import FILE, PAGE, outline
 from autoreproduce.runner.score import open_judges
 from autoreproduce.tokens import rough_tokens
 from autoreproduce.trial import Trial
 
-FILE = "grade.json"
 TEMPLATES = "paperbench"
 _WORDS = {"digest": "submission", "rubric": "rubric or paper", "judge": "judge", "room": "--room", "run": "run"}
 BESIDE = 1_000  # tokens of a prompt that are neither paper nor files
@@ -67,13 +66,9 @@ class GradeRequest:
 
 @dataclass(frozen=True)
 class Graded:
-    """What came of it: the folder, and what `grade.json` holds."""
+    """What came of it: the folder, what its `grade.json` holds, and how far the judge agrees with people."""
 
     folder: Path
-    paper: RubricPaper
-    tree: Node
-    score: TreeScore
-    verdicts: dict[str, Verdict]
     content: dict[str, Any]
     agreement: Agreement | None = None
 
@@ -86,15 +81,17 @@ def grade(request: GradeRequest) -> Graded:
     program = read_submission(request.source, _own_folders(request))
     judge = _judge(request, paper)
     _say_what_is_missing(request, paper, program)
-    folder = request.out or request.settings.runs_dir / f"grade-{paper.id}-{_name(request, paper, program)}"
-    _same_grading(folder, paper, program, request)
+    identity = _identity(request, paper, program)
+    folder = request.out or request.settings.runs_dir / f"grade-{paper.id}-{digest(identity)[:8]}"
+    _same_grading(folder, identity, program)
     asked = LeafJudge(judge, paper, tree, program, folder, request.room)
-    verdicts = _verdicts(asked, tree, request)
-    done = _content(request, paper, asked, verdicts)
+    verdicts = _verdicts(asked, request)
+    done = _content(request, asked, verdicts)
     write_whole(folder / FILE, json.dumps(done, indent=1, ensure_ascii=False) + "\n")
+    write_whole(folder / PAGE, outline(done))
     pairs = [(word, verdicts[key].score) for key, word in people.items() if verdicts[key].valid]
     agreed = agreement(pairs) if pairs else None
-    return Graded(folder, paper, tree, tree_score(tree, verdicts), verdicts, done, agreed)
+    return Graded(folder, done, agreed)
 
 
 def plan(request: GradeRequest) -> dict[str, Any]:
@@ -145,7 +142,7 @@ def _judge(request: GradeRequest, paper: RubricPaper) -> Judge:
     if request.judge is None:
         raise UsageError("no judge is named: add --judge provider:name, or --judge NAME with --base-url")
     [opened] = open_judges([request.judge], request.settings)
-    return Judge(opened.name, opened.model, opened.settings, opened.budget, TEMPLATES)
+    return replace(opened, templates=TEMPLATES)
 
 
 def _say_what_is_missing(request: GradeRequest, paper: RubricPaper, program: Program) -> None:
@@ -158,12 +155,8 @@ def _say_what_is_missing(request: GradeRequest, paper: RubricPaper, program: Pro
         )
 
 
-def _name(request: GradeRequest, paper: RubricPaper, program: Program) -> str:
-    """The same for the same command, so that it goes on; another where anything that decides a grade differs."""
-    return digest(_identity(request, paper, program))[:8]
-
-
 def _identity(request: GradeRequest, paper: RubricPaper, program: Program) -> dict[str, Any]:
+    """The same for the same command, so that it goes on; another where anything that decides a grade differs."""
     asked = [paper.rubric.model_dump(), paper.text, paper.addendum, paper.judge_addendum]
     return {
         "digest": digest(program.files), "rubric": digest(asked), "judge": request.judge, "room": request.room,
@@ -171,9 +164,9 @@ def _identity(request: GradeRequest, paper: RubricPaper, program: Program) -> di
     }  # fmt: skip
 
 
-def _same_grading(folder: Path, paper: RubricPaper, program: Program, request: GradeRequest) -> None:
+def _same_grading(folder: Path, told: dict[str, Any], program: Program) -> None:
     """Raises UsageError where the folder holds another grading: its grades would be lost, its costs counted."""
-    place, told = folder / "submission.json", _identity(request, paper, program)
+    place = folder / "submission.json"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         kept = {**told, **json.loads(place.read_text(encoding="utf-8"))} if place.exists() else told
@@ -185,12 +178,12 @@ def _same_grading(folder: Path, paper: RubricPaper, program: Program, request: G
     write_whole(place, json.dumps({**told, **names}, indent=1, ensure_ascii=False) + "\n")
 
 
-def _verdicts(asked: LeafJudge, tree: Node, request: GradeRequest) -> dict[str, Verdict]:
+def _verdicts(asked: LeafJudge, request: GradeRequest) -> dict[str, Verdict]:
     """Every leaf's verdict, `workers` at once. The first error ends what has not begun, and is raised.
 
     The first leaf is asked alone: its prompt fills the provider's cache, which serves the beginning of all others.
     """
-    leaves, lock = tree.leaves(), threading.Lock()
+    leaves, lock = asked.rubric.leaves(), threading.Lock()
     done = count(1)
 
     def one(leaf: Node) -> Verdict:
@@ -218,17 +211,17 @@ def _word(verdict: Verdict) -> str:
     return ("met    " if verdict.score else "not met") if verdict.valid else "no word"
 
 
-def _content(
-    request: GradeRequest, paper: RubricPaper, asked: LeafJudge, verdicts: dict[str, Verdict]
-) -> dict[str, Any]:
+def _content(request: GradeRequest, asked: LeafJudge, verdicts: dict[str, Verdict]) -> dict[str, Any]:
     """What `grade.json` holds: upstream's names where it has one."""
     found = tree_score(asked.rubric, verdicts)
     failed = [key for key, verdict in verdicts.items() if not verdict.valid]
     return {
-        "paper_id": paper.id, "run": request.run, "judge_type": asked.judge.name, "code_only": True,
+        "paper_id": asked.paper.id, "run": request.run, "judge_type": asked.judge.name, "code_only": True,
         "resources_provided": request.provided, "score": found.score, "score_of_graded": found.of_graded,
         "share_graded": found.share, "num_leaf_nodes": len(verdicts), "num_invalid_leaf_nodes": len(failed),
-        "blacklisted": sorted(used_addresses({**asked.program.files, **asked.program.not_shown}, paper.blacklist)),
+        "blacklisted": sorted(
+            used_addresses({**asked.program.files, **asked.program.not_shown}, asked.paper.blacklist)
+        ),
         "submission": shown(request.source), "submission_digest": digest(asked.program.files),
         "prompts": asked.judge.prompts().digest(), "rubric_digest": digest(asked.rubric.model_dump()),
         "graded_at": now(), "settings": request.settings.kept(), **_spent(asked.home),

@@ -13,8 +13,9 @@ from autoreproduce.eval.tables.build import Cell, Table
 from autoreproduce.paperbench.grading import replication
 from autoreproduce.paperbench.papers import load_paper
 from autoreproduce.paperbench.rubric import CODE, Category
-from autoreproduce.runner.grade import FILE
 
+FILE = "grade.json"
+PAGE = "grade.md"
 CATEGORIES: tuple[Category, ...] = (CODE, "Code Execution", "Result Analysis")
 
 

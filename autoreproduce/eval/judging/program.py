@@ -138,9 +138,8 @@ def _cells(text: str) -> tuple[str | None, str]:
     """The code cells of a notebook, one after another; lines for the shell become comments."""
     try:
         cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
-        sources = [
-            "".join(cell["source"]).encode("utf-8", "replace").decode() for cell in cells
-        ]  # half a surrogate pair
+        # a half of a surrogate pair, which JSON may hold, becomes «?»
+        sources = ["".join(cell["source"]).encode("utf-8", "replace").decode() for cell in cells]
         lines = [line for source in sources for line in [*source.split("\n"), ""]]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None, "no notebook that can be read"
