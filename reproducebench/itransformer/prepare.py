@@ -1,14 +1,18 @@
 """Puts the series in place: `series.npz` with `values`, float64 (T, N) in raw units, and `time`, datetime64[h] (T,).
 
-Profile `small`: Exchange-Rate, 7588 days of eight currencies (Lai et al., 2018), 177 kB, fetched and checked.
+Profile `small`: a stand-in for Traffic, generated here in a second: the hourly loads of 20 stations along five routes.
+Each route has a random load that enters at its first station and passes the three others, each 28 to 32 hours after the
+one before; nothing in a station's own past says what is on its way to it, but the stations before it show it. Every
+station adds a daily rhythm of its own, weaker at weekends, and noise, and its level drifts over the months. The
+stations are in random order.
 
 Profile `full`: Traffic, 17544 hours of 862 sensors, road occupancy between 0 and 1. It is not fetched by itself:
 the command says which file to put where, and checks what it finds: `traffic.txt.gz` of Lai et al. by its git
 object id, `traffic.csv` of the paper's authors by its shape, dates, range and first and last values.
 
-The time stamps are those of the authors' CSV files. The text files of Lai et al. have none; theirs are made
-here: consecutive days from 1990-01-01 (the true series, which ends in 2016, skips days), consecutive hours from
-2016-07-01 02:00. The two sources order the variates differently, which no equivariant model sees.
+The time stamps of Traffic are those of the authors' CSV file. The text file of Lai et al. has none; its own are made
+here: consecutive hours from 2016-07-01 02:00, as those of the stand-in. The two sources order the variates differently,
+which no equivariant model sees.
 """
 
 from __future__ import annotations
@@ -16,23 +20,24 @@ from __future__ import annotations
 import gzip
 import hashlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from autoreproduce.benchmarks.reproducebench.published import first_place, published
+from autoreproduce.benchmarks.reproducebench.published import first_place
 from numpy.typing import NDArray
 
 Note = Callable[[str], None]
+Array = NDArray[np.float64]
+SEED = 231006625
+ROUTES, STATIONS, HOURS = 5, 4, 9000
+BETWEEN = (28, 32)  # hours from a station to the next one, the least and the greatest
+CORRELATION = 2.0  # hours: the deviation of the bell curve by which a route's load is smoothed
+RHYTHM, WEEKEND, NOISE, DRIFT = 0.4, 0.5, 0.2, 1.0  # beside a random load of deviation 1
 SOURCE = (
     "https://raw.githubusercontent.com/laiguokun/multivariate-time-series-data/7f402f185cc2435b5e66aed13a3b560ed142e023"
 )
-EXCHANGE = {
-    "url": f"{SOURCE}/exchange_rate/exchange_rate.txt.gz",
-    "size": 177142,
-    "sha256": "6a4fbb561dcdee43f071a83badbeec9223a335552278348656738b556f1c2e9d",
-}
-EXCHANGE_SHAPE, EXCHANGE_START = (7588, 8), np.datetime64("1990-01-01T00", "h")
 TRAFFIC_URL = f"{SOURCE}/traffic/traffic.txt.gz"
 TRAFFIC_OBJECT = "63ddb74bf7602568f36056a0b1a47aa407f0a6fe"  # git's id of the file: SHA-1 over its length and content
 TRAFFIC_SHAPE, TRAFFIC_START = (17544, 862), np.datetime64("2016-07-01T02", "h")
@@ -40,28 +45,72 @@ TRAFFIC_FIRST = (0.0048, 0.0146, 0.0289, 0.0142)  # the first hour's first value
 TRAFFIC_FIRST_END = 0.0121  # and its last one
 
 
+@dataclass(frozen=True)
+class Station:
+    """A place of a variate: its route, the hours since the route's first station, and its rhythm and level."""
+
+    route: int
+    delay: int
+    phases: tuple[float, float]  # of the daily and the half-daily wave, radians
+    level: float
+    scale: float
+
+
 def prepare(target: Path, profile: str, note: Note, given: Path | None = None) -> None:
-    """Write the series of a profile into `target`; a file that lies there whole is kept."""
-    values, time = exchange(target, note, given) if profile == "small" else traffic(target, note, given)
+    """Write the series of a profile into `target`."""
+    values, time = stand_in() if profile == "small" else traffic(target, note, given)
     part = target / ".series.npz.part"
     with part.open("wb") as file:
         np.savez_compressed(file, values=values, time=time)
     part.replace(target / "series.npz")
 
 
-def exchange(target: Path, note: Note, given: Path | None) -> tuple[NDArray[np.float64], NDArray[Any]]:
-    """Exchange-Rate and its days. Raises UsageError where it cannot be fetched or is another file."""
-    path = published(
-        target / "exchange_rate.txt.gz",
-        "exchange_rate/exchange_rate.txt.gz",
-        EXCHANGE["url"],
-        size=EXCHANGE["size"],
-        sha256=EXCHANGE["sha256"],
-        note=note,
-        given=given,
-    )
-    values = read_text(path, EXCHANGE_SHAPE)
-    return values, EXCHANGE_START + np.arange(len(values)) * np.timedelta64(24, "h")
+def stand_in() -> tuple[Array, NDArray[Any]]:
+    """The stand-in's loads (9000, 20), and its hours."""
+    return loads(np.random.default_rng([SEED, 1])), TRAFFIC_START + np.arange(HOURS) * np.timedelta64(1, "h")
+
+
+def stations() -> list[Station]:
+    """The stations in the order of their variates: the same whatever the loads are."""
+    rng = np.random.default_rng([SEED, 0])
+    found = []
+    for route in range(ROUTES):
+        between = rng.integers(BETWEEN[0], BETWEEN[1] + 1, STATIONS - 1)
+        for delay in (0, *between.cumsum()):
+            first, second = rng.uniform(0, 2 * np.pi, 2)
+            level = rng.uniform(0.05, 0.2)
+            found.append(Station(route, int(delay), (first, second), level, level * rng.uniform(0.08, 0.14)))
+    return [found[place] for place in rng.permutation(len(found))]
+
+
+def loads(rng: np.random.Generator) -> Array:
+    """One draw of what goes along the routes, as every station counts it: (9000, 20), shares as in Traffic."""
+    places = stations()
+    longest = max(one.delay for one in places)
+    routes = [smooth(rng, HOURS + longest) for _ in range(ROUTES)]
+    series = []
+    for one in places:
+        passing = routes[one.route][longest - one.delay :][:HOURS]
+        drift = DRIFT * rng.normal(size=HOURS).cumsum() / np.sqrt(HOURS)
+        noise = NOISE * rng.normal(size=HOURS)
+        series.append(one.level + one.scale * (passing + rhythm(one.phases) + drift + noise))
+    return np.stack(series, axis=1)
+
+
+def smooth(rng: np.random.Generator, length: int) -> Array:
+    """White noise smoothed by a bell curve, of deviation 1: what is hours apart is independent."""
+    reach = int(6 * CORRELATION)
+    bell = np.exp(-0.5 * (np.arange(-reach, reach + 1) / CORRELATION) ** 2)
+    return np.convolve(rng.normal(size=length + 2 * reach), bell / np.linalg.norm(bell), "valid")
+
+
+def rhythm(phases: tuple[float, float]) -> Array:
+    """A daily and half a half-daily wave, weaker at the weekend: (9000,)."""
+    time = TRAFFIC_START + np.arange(HOURS) * np.timedelta64(1, "h")
+    days = time.astype("datetime64[D]")
+    turn = 2 * np.pi * (time - days).astype(int) / 24
+    wave = np.cos(turn - phases[0]) + 0.5 * np.cos(2 * turn - phases[1])
+    return RHYTHM * wave * np.where(np.is_busday(days), 1, WEEKEND)
 
 
 def traffic(target: Path, note: Note, given: Path | None = None) -> tuple[NDArray[np.float64], NDArray[Any]]:

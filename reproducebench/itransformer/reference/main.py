@@ -42,7 +42,7 @@ class Settings:
 
 PROFILES = {
     "full": Settings(),
-    "small": Settings(width=128, hidden=128, layers=2, learning_rate=1e-4, batch_size=32),
+    "small": Settings(width=128, hidden=128, layers=2, batch_size=32, epochs=4),
 }
 
 
