@@ -159,6 +159,9 @@ def test_what_a_model_is_given_besides_and_layers_without_effect_are_style() -> 
     for one, other in ((ours, theirs), (theirs, ours)):
         items = {each.name: each for each in compare({"model": one}, {"model": other})}
         assert items["input shapes"].agreement == items["layers by type"].agreement == 1.0
+    joined, apart = [[8, 6, 4, 4], [8]], [[8, 3, 4, 4], [8, 3, 4, 4], [8]]
+    items = compare({"model": {"inputs": joined}}, {"model": {"inputs": apart}})
+    assert {each.name: each.agreement for each in items}["input shapes"] == 1.0
     other = {"inputs": [[16, 9]], "layers": {"Linear": 1}}
     items = {each.name: each for each in compare({"model": ours}, {"model": other})}
     assert items["input shapes"].agreement == 0.0 and items["layers by type"].agreement == 0.5
