@@ -35,7 +35,8 @@ def test_a_volume_holds_all_organs_and_is_the_same_whenever_it_is_made(prepare):
     assert set(np.unique(label)) == set(range(9)) and image.min() >= 0 and image.max() <= 1
 
 
-PAIRS = ((2, 6), (4, 3), (5, 7))  # right and left: gallbladder, pancreas; the kidneys; liver, spleen
+# right and left: gallbladder and pancreas, the kidneys, liver and spleen
+PAIRS = ((2, 6), (4, 3), (5, 7))
 
 
 @pytest.mark.slow
