@@ -15,7 +15,7 @@ bent ellipsoids of differing size and place, with blur and noise. It is made so 
 attention is for, context from across the slice. Patients lie on the back or the belly and are scanned head or feet
 first, so that each volume may be mirrored along rows, columns or both, and no place in a slice tells left from right.
 Three organs on the right (gallbladder, right kidney, liver) have a counterpart on the left that looks alike (pancreas,
-left kidney, spleen); all six lie in the back half of the body. What tells them apart is the front half, in other quarters
+left kidney, spleen); all six lie in the back half of the body. What tells them apart is the front half, in another part
 of the slice: the stomach, dark, on the left, and bowel, bright with contrast medium and without a label, on the right.
 Grey values stand further apart than in CT, so that a training of two minutes finds the organs. A volume depends on its
 split and number alone.
