@@ -11,9 +11,14 @@ shapes, values. `swin.npz` holds the weights of Swin-T under their published nam
 since no checksum of them is known here for certain, and their names and shapes are checked. It becomes 5 GB of arrays.
 
 Profile `small`: a stand-in, generated in some seconds: volumes with a body, fat, a spine and eight organs that are
-bent ellipsoids of differing size and place, with blur and noise. Each organ has a grey value of its own, save the
-kidneys, which share one and are told by their side; they stand further apart than in CT, so that a training of a
-minute or two learns something. A volume depends on its split and number alone.
+bent ellipsoids of differing size and place, with blur and noise. It is made so that labels need what the paper's
+attention is for, context from across the slice. Patients lie on the back or the belly and are scanned head or feet
+first, so that each volume may be mirrored along rows, columns or both, and no place in a slice tells left from right.
+Three organs on the right (gallbladder, right kidney, liver) have a counterpart on the left that looks alike (pancreas,
+left kidney, spleen); all six lie in the back half of the body. What tells them apart is the front half, in another part
+of the slice: the stomach, dark, on the left, and bowel, bright with contrast medium and without a label, on the right.
+Grey values stand further apart than in CT, so that a training of two minutes finds the organs. A volume depends on its
+split and number alone.
 """
 
 from __future__ import annotations
@@ -52,8 +57,8 @@ SWIN_WHERE = (
     f"fetch https://github.com/SwinTransformer/storage/releases/download/v1.0.0/{SWIN} (Swin-T of ImageNet-1K, MIT "
     "licence; section 1 of https://github.com/HuCaoFighting/Swin-Unet links to a copy)"
 )
-VOLUMES = {"train": 16, "test": 6}  # of the small profile
-SHAPE = (24, 96, 96)  # slices, rows, columns
+VOLUMES = {"train": 30, "test": 20}  # of the small profile
+SHAPE = (12, 96, 96)  # slices, rows, columns
 SEED = 210505537
 
 
@@ -173,21 +178,23 @@ def write(target: Path, split: str, count: int, side: int, volumes: Iterable[Vol
 
 
 # The organs of the stand-in, in the order of Synapse's labels: centre and half axes in parts of the volume's half sides
-# (slices, rows, columns; −1 to 1; low columns are the patient's right side), mean grey value, and how much both vary.
+# (slices, rows, columns; −1 to 1; low rows are the front, low columns the patient's right), and mean grey value.
+# Three organs on the right have a counterpart on the left that differs from them in nothing but its side; stomach and
+# aorta go through all slices, so that the side can be told in each.
 ORGANS = {
-    "aorta": ((0.0, 0.24, 0.07), (1.4, 0.11, 0.11), 0.80),
-    "gallbladder": ((-0.1, -0.26, -0.28), (0.36, 0.17, 0.15), 0.22),
-    "left kidney": ((-0.25, 0.32, 0.48), (0.55, 0.20, 0.17), 0.70),
-    "right kidney": ((-0.3, 0.32, -0.44), (0.55, 0.20, 0.17), 0.70),
-    "liver": ((0.35, -0.06, -0.46), (0.65, 0.42, 0.36), 0.54),
-    "pancreas": ((-0.05, -0.02, 0.18), (0.32, 0.13, 0.32), 0.47),
-    "spleen": ((0.45, 0.16, 0.62), (0.5, 0.28, 0.18), 0.62),
-    "stomach": ((0.4, -0.28, 0.32), (0.55, 0.24, 0.30), 0.40),
+    "aorta": ((0.0, 0.19, 0.0), (2.5, 0.11, 0.11), 0.85),
+    "gallbladder": ((0.0, 0.14, -0.34), (1.0, 0.11, 0.15), 0.46),
+    "left kidney": ((0.0, 0.39, 0.31), (1.4, 0.15, 0.15), 0.74),
+    "right kidney": ((0.0, 0.39, -0.31), (1.4, 0.15, 0.15), 0.74),
+    "liver": ((0.0, 0.22, -0.63), (1.6, 0.25, 0.16), 0.60),
+    "pancreas": ((0.0, 0.14, 0.34), (1.0, 0.11, 0.15), 0.46),
+    "spleen": ((0.0, 0.22, 0.63), (1.6, 0.25, 0.16), 0.60),
+    "stomach": ((0.0, -0.27, 0.36), (2.5, 0.19, 0.25), 0.14),
 }
-DRAWN = (5, 8, 7, 3, 4, 6, 2, 1)  # labels in the order in which organs are drawn, later over earlier ones
+DRAWN = (8, 5, 7, 3, 4, 6, 2, 1)  # labels in the order in which organs are drawn, later over earlier ones
 FRAME = np.array([1.0, 0.78, 0.96])  # how much of the coordinates' range a volume shows: the body nearly fills it
-SHIFT = np.array([0.25, 0.12, 0.12])
-TEXTURE, NOISE = 0.02, 0.03  # deviation of grey values within an organ, and of the scanner's noise
+SHIFT = np.array([0.25, 0.04, 0.04])
+TEXTURE, NOISE = 0.02, 0.02  # deviation of grey values within an organ, and of the scanner's noise
 
 
 def draw(name: str, seed: list[int]) -> Volume:
@@ -196,21 +203,23 @@ def draw(name: str, seed: list[int]) -> Volume:
 
     rng = np.random.default_rng(seed)
     grid = np.stack(np.meshgrid(*(np.linspace(-1, 1, side) for side in SHAPE), indexing="ij"))
-    size, shift = rng.uniform(0.85, 1.2, 3), rng.uniform(-SHIFT, SHIFT)  # of the person, and where the scan begins
+    size, shift = rng.uniform(0.92, 1.1, 3), rng.uniform(-SHIFT, SHIFT)  # of the person, and where the scan begins
     frame = (FRAME / size)[:, None, None, None]
-    bent = grid * frame + shift[:, None, None, None] + bend(rng, 0.05)
+    bent = grid * frame + shift[:, None, None, None] + bend(rng, 0.03)
     grey, within = body(rng, bent)
     label = np.zeros(SHAPE, np.uint8)
     for number in DRAWN:
         centre, axes, mean = (np.array(part) for part in list(ORGANS.values())[number - 1])
-        centre = centre + rng.normal(0, [0.12, 0.06, 0.06])
-        inside = ellipsoid(bent + bend(rng, 0.025), centre, axes * rng.uniform(0.75, 1.3, 3), rng.normal(0, 0.4))
+        centre = centre + rng.normal(0, [0.12, 0.025, 0.035])
+        inside = ellipsoid(bent + bend(rng, 0.02), centre, axes * rng.uniform(0.85, 1.15, 3), rng.normal(0, 0.3))
         inside &= within
         grey[inside], label[inside] = mean + rng.normal(0, 0.02), number
     soft = gaussian_filter(grey, (0.5, 0.8, 0.8))  # a voxel sees its neighbours, as thick slices do
     soft += TEXTURE * gaussian_filter(rng.standard_normal(SHAPE), 1.5) / gaussian_deviation(1.5)
     soft += rng.normal(0, NOISE, SHAPE)
-    return name, np.clip(soft, 0, 1).astype(np.float32), label
+    mirrored = tuple(axis for axis in (1, 2) if rng.random() < 0.5)  # on the belly, feet first: one, other or both
+    image = np.clip(soft, 0, 1).astype(np.float32)
+    return name, np.flip(image, mirrored), np.flip(label, mirrored)
 
 
 def gaussian_deviation(sigma: float) -> float:
@@ -231,12 +240,15 @@ def bend(rng: np.random.Generator, amount: float) -> Array:
 
 
 def body(rng: np.random.Generator, bent: Array) -> tuple[Array, NDArray[np.bool_]]:
-    """Air, fat, muscle and a spine: grey values, and which places lie within the wall."""
+    """Air, fat, muscle, bowel and a spine: grey values, and which places lie within the wall."""
     _, rows, columns = bent
-    round_ = (rows / rng.uniform(0.62, 0.72)) ** 2 + (columns / rng.uniform(0.85, 0.95)) ** 2
+    round_ = (rows / rng.uniform(0.64, 0.70)) ** 2 + (columns / rng.uniform(0.87, 0.93)) ** 2
     grey = np.where(round_ < 1, 0.16, 0.0)  # fat under the skin, air around
     grey = np.where(round_ < 0.86, 0.46, grey)  # the wall
-    grey = np.where(round_ < 0.76, rng.uniform(0.28, 0.36), grey)  # what lies between the organs
+    grey = np.where(round_ < 0.76, rng.uniform(0.30, 0.34), grey)  # what lies between the organs
+    centre, axes = np.array([0.0, -0.27, -0.36]), np.array([2.5, 0.19, 0.25])  # those of the stomach, mirrored
+    bowel = ellipsoid(bent + bend(rng, 0.02), centre, axes, rng.normal(0, 0.3)) & (round_ < 0.76)
+    grey = np.where(bowel, 0.95, grey)  # with contrast medium
     spine = (rows - 0.45) ** 2 + columns**2 < 0.10**2
     grey = np.where(spine, 0.88, grey)
     return grey, round_ < 0.76

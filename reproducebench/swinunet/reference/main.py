@@ -51,7 +51,7 @@ class Settings:
 PROFILES = {
     "full": Settings(),
     "small": Settings(
-        size=64, width=24, window=2, pretrained=False, batch_size=8, epochs=20, adam=True, learning_rate=1e-3
+        size=64, width=24, window=4, pretrained=False, batch_size=4, epochs=16, adam=True, learning_rate=1e-3
     ),
 }
 
