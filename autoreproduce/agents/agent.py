@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from autoreproduce.agents.fences import continued
+from autoreproduce.agents.continuing import continued
 from autoreproduce.agents.parsing import parse
 from autoreproduce.agents.structured import read_structured
 from autoreproduce.config import digest
 from autoreproduce.errors import CommandError, ReplyError
 from autoreproduce.models import prices
 from autoreproduce.models.budget import Cost
+from autoreproduce.models.replies import without_thinking
 from autoreproduce.models.tape import CallSite, prompt_digests
 from autoreproduce.models.tokens import count_tokens
 from autoreproduce.trials.steps import ModelResult, TokenCounts
@@ -37,6 +38,10 @@ Content = TypeVar("Content", bound="BaseModel")
 Value = TypeVar("Value")
 MAX_CALLS = 3  # for one reply: it may be empty or ungrammatical
 MAX_PARTS = 8  # of one reply that the limit on its length cuts
+EMPTY = "Your last reply was empty. Answer now, in the form asked for."
+THOUGHT = (
+    "Your last reply held thinking alone{}. Think briefly, then answer in the form asked for."
+)
 CONTINUE = (
     "The reply was cut at the limit on its length. Continue exactly there, in the middle of a line "
     "if need be: no new fence, no words before, nothing repeated."
@@ -144,24 +149,30 @@ class Agent:
         return [_system(self.prompts.render("system", tools=False)), _human(text, pictures)]
 
     def _converse(self, name: str, messages: list[BaseMessage]) -> str:
-        """The text of a reply that is neither empty nor cut off. One that is cut at the limit, as a
-        long file may be, is continued in the same conversation.
+        """The text of a reply that is neither empty nor cut off, without its thinking. One that is
+        cut at the limit, as a long file may be, is continued in the same conversation.
         """
-        text, parts, empty = "", 0, 0
-        while parts < MAX_PARTS and empty < MAX_CALLS:
+        opening, text, parts, useless, why = messages, "", 0, 0, "were empty"
+        while parts < MAX_PARTS and useless < MAX_CALLS:
             result = self._call(name, messages)
-            text = continued(text, result.reply)
-            if result.finish != "length" and text.strip():
-                return text
-            if result.finish != "length" or not result.reply:
-                empty += 1
+            before, text = text, continued(text, result.reply)
+            answer, cut = without_thinking(text), result.finish == "length"
+            if answer.strip() and not cut:
+                return answer
+            if answer.strip() and len(text) > len(before):
+                parts += 1
+                messages = [*messages, _ai(result.reply), _human(CONTINUE)]
                 continue
-            parts += 1
-            messages = [*messages, _ai(result.reply), _human(CONTINUE)]
-        cut = f"the reply was cut off {parts} times"
+            useless += 1
+            if answer.strip():
+                why = "began again where a reply that was cut was to be continued"
+            else:
+                messages, why = _asked_again(opening, text, cut), _emptiness(text, cut)
+                text = ""
+        often = f"the reply was cut off {parts} times"
+        problem = f"{useless} replies {why}" if useless == MAX_CALLS else often
         raise ReplyError(
-            f"{self.journal.phase_name}/{name}: "
-            f"{cut if text.strip() else f'{empty} replies were empty'}",
+            f"{self.journal.phase_name}/{name}: {problem}",
             fix="raise --max-output-tokens, or name another --model",
         )
 
@@ -216,7 +227,7 @@ class Agent:
             held.settle(cost)
         prompt, shape = prompt_digests([(m.type, m.content) for m in messages])
         return ModelResult(
-            reply=reply.text,
+            reply=reply.raw,
             usage=TokenCounts(**reply.usage.as_dict()),
             price=cost.dollars,
             model=reply.model or self.model_name,
@@ -224,6 +235,24 @@ class Agent:
             prompt=prompt,
             shape=shape,
         )
+
+
+def _asked_again(messages: list[BaseMessage], reply: str, cut: bool) -> list[BaseMessage]:
+    """The conversation with a word on the empty reply in its last message: some models refuse two
+    messages of a user in a row.
+    """
+    last = messages[-1].content if messages else None
+    if not isinstance(last, str):
+        return messages
+    limit = ", and was cut at the limit on its length" if cut else ""
+    return [*messages[:-1], _human(f"{last}\n{THOUGHT.format(limit) if reply.strip() else EMPTY}")]
+
+
+def _emptiness(reply: str, cut: bool) -> str:
+    """What is said of replies without an answer, the last of which is `reply`."""
+    if reply.strip():
+        return "held thinking alone"
+    return "were empty" + (" at the limit on their length, as of a model that thinks" if cut else "")
 
 
 def _message_text(message: BaseMessage) -> str:
