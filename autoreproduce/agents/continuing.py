@@ -1,7 +1,7 @@
 """A reply that was cut at the limit on its length, and what continued it, as one text.
 
-Asked to continue exactly there, a model may think again, open the code block once more, with a sentence before
-it, repeat the lines before the cut, or begin its whole reply again.
+Asked to continue exactly there, a model may think again, open the code block once more, with a
+sentence before it, repeat the lines before the cut, or begin its whole reply again.
 """
 
 from __future__ import annotations
