@@ -47,7 +47,7 @@ def _without_fence(lines: Sequence[str], fence: int, command: int) -> list[str] 
             return [*before, *lines[command:]] if opens else None
         if inner is not None:
             return [*before, *lines[command:]]
-        return [*before, head, lines[fence], *lines[command + 1 :]]  # the fence holds the code
+        return [*before, head, lines[fence], *lines[following:]]  # the fence holds the code
     closing = Blocks(lines).closing(fence)
     return [*before, *lines[command:closing]]
 

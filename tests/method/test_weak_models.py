@@ -46,7 +46,7 @@ def in_form(change: Callable[[str], str]) -> Callable[[Request], str]:
         in_form(weak.code_alone),
         in_form(weak.command_in_its_fence),
     ],
-    ids="think think-end reasoning both german bold fences code in-fence".split(),
+    ids=["think", "think-end", "reasoning", "both", "german", "bold", "fences", "code", "in-fence"],
 )
 def test_what_can_mean_one_thing_costs_nothing(tmp_path: Path, script: Any) -> None:
     done, _ = trial(tmp_path, script)
