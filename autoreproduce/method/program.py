@@ -76,6 +76,11 @@ class Workbench:
     limit_reached: Callable[[], str] = lambda: ""
 
     @property
+    def whole_paper(self) -> str:
+        """The text of which a review may ask for sections."""
+        return self.paper
+
+    @property
     def facts(self) -> str:
         """What data.py printed as it is now, else what it printed last; "" if it never ran."""
         printed = self.printed_by_data

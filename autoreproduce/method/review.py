@@ -96,7 +96,7 @@ def _section(bench: Workbench, heading: str, earlier: int = 0) -> str:
     that name, what is nearest to the words, and which sections there are. Claimed values are
     withheld.
     """
-    paper = bench.blank(bench.paper)
+    paper = bench.blank(bench.whole_paper)
     found = section_named(paper, heading)
     if found:
         begin, end = earlier * SHOWN_OF_PAPER, (earlier + 1) * SHOWN_OF_PAPER
@@ -105,7 +105,7 @@ def _section(bench: Workbench, heading: str, earlier: int = 0) -> str:
         left = len(found) - end
         rest = f"\n[… {left} more characters: ask for it once more, or for a subsection]"
         return found[begin:end] + (rest if left > 0 else "")
-    headings = "; ".join(one.heading for one in sections(bench.paper) if one.heading)
+    headings = "; ".join(one.heading for one in sections(paper) if one.heading)
     listed = f" There are: {headings[:SHOWN_OF_HEADINGS]}" if headings else ""
     near = nearest_within(paper, heading, SHOWN_OF_NEAREST)
     return f"There is no such section.{listed}\n\nNearest to these words:\n\n{near}"
