@@ -15,6 +15,9 @@ from autoreproduce.claims.tables.places import in_column, in_row, tables_named
 SHORTEST = 4  # characters of a quotation that can be told from chance
 _QUOTED = re.compile(r"[«\"“„]\s*([^«»\"“”„]+?)\s*[»\"”“]")
 _TABLE = re.compile(r"\b(?:table|tab\.?)[\s~]*([\w.:()-]+)", re.IGNORECASE)
+_EQUATION = re.compile(
+    r"\b(?:eqs?\b\.?|equations?|formulas?|formulae)[\s~]*\(?(\d+[a-z]?)\)?", re.IGNORECASE
+)
 _LEFT_OUT = re.compile(r"\s*(?:…|\.\.\.|\[\.\.\.\]|\[…\])\s*")
 
 
@@ -27,13 +30,14 @@ def check_choices(choices: Sequence[Choice], paper: str, task: str = "") -> list
     texts = [quotable(text) for text in (*source.texts, plain(task)) if text]
     found = []
     for choice in choices:
-        if choice.kind == "stated" and not _is_stated(choice.place, source, texts):
+        stated = choice.kind != "stated" or _is_stated(choice.place, source, texts)
+        if not stated and not _names_equations(choice.place, paper):
             found.append(
                 Problem(
                     choice.what,
                     f"the words {choice.place[:160]!r} stand neither in the paper nor in the task: "
                     "quote the words themselves (a section's name is none), or name table and "
-                    "row, or call it inferred or open",
+                    "row, or an equation by its number, or call it inferred or open",
                 )
             )
     return found
@@ -49,6 +53,21 @@ def _is_stated(place: str, source: Source, texts: Sequence[str]) -> bool:
     parts = [quotable(plain(part)) for word in words for part in _LEFT_OUT.split(word) if part]
     long = [part for part in parts if len(part) >= SHORTEST]
     return bool(long) and all(any(part in text for text in texts) for part in long)
+
+
+def _names_equations(place: str, paper: str) -> bool:
+    """True if nothing is quoted and each equation that is named has its number in the paper: as a
+    tag of its LaTeX, or at the end of a line of text.
+    """
+    numbers = _EQUATION.findall(place)
+    return (
+        bool(numbers)
+        and not _QUOTED.search(place)
+        and all(
+            re.search(rf"\\tag\*?{{\(?{number}\)?}}|\({number}\)\s*$", paper, re.MULTILINE)
+            for number in numbers
+        )
+    )
 
 
 def _all_headed(quotes: Sequence[str], table: PaperTable) -> bool:

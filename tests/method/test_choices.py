@@ -31,6 +31,9 @@ from autoreproduce.trials.trial import Trial, TrialRecord
 PAPER = """# Training
 We train with a step size of $2\\times 10^{-3}$ and **batches of 32**; the schedule decays linearly.
 
+$$ L = |x - y|_1 \\tag{3} $$
+The text of a PDF has it thus:   z = x + y   (4)
+
 Table 7: Settings.
 
 | setting | value |
@@ -57,6 +60,10 @@ def choice(what: str, place: str = "", **fields: Any) -> Choice:
         ("a step size of 3e-3", False),
         ("Section 4", False),
         ("32", False),
+        ("Training, Eq. (3)", True),
+        ("formulas (3), equation 4", True),
+        ("Eq. (5)", False),
+        ("Eq. (3): «the loss is squared»", False),
     ],
 )
 def test_what_is_called_stated_stands_in_the_paper_or_the_task(place: str, stated: bool) -> None:

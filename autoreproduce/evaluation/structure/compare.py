@@ -8,6 +8,7 @@ counted in numbers, that lie in tensors which both models have.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -41,7 +42,7 @@ def compare(reference: Mapping[str, Any], generated: Mapping[str, Any]) -> list[
             "input shapes",
             _sample_shapes(ours, "inputs"),
             _sample_shapes(theirs, "inputs"),
-            _one_within_the_other,
+            _same_inputs,
         ),
         _compared_item(
             "output shapes",
@@ -83,11 +84,22 @@ def _training_items(reference: Mapping[str, Any], generated: Mapping[str, Any]) 
             _compared_item(
                 key.replace("_", " "),
                 _reference_value(reference, key) if _is_due(reference, generated, key) else None,
-                generated.get(key),
+                _program_value(reference, generated, key),
                 _matches_any,
             )
         )
     return items
+
+
+def _program_value(reference: Mapping[str, Any], generated: Mapping[str, Any], key: str) -> Any:
+    """A number of the program; its steps in place of its epochs if the reference's text counts its
+    training in iterations and holds just these.
+    """
+    written = _reference_value(reference, key)
+    steps = generated.get("steps_watched")
+    if key == "epochs" and steps is not None and isinstance(written, list) and steps in written:
+        return steps
+    return generated.get(key)
 
 
 def _is_due(reference: Mapping[str, Any], generated: Mapping[str, Any], key: str) -> bool:
@@ -174,12 +186,22 @@ def _layers(model: Mapping[str, Any]) -> dict[str, int] | None:
     return None if found is None else {kind: n for kind, n in found.items() if kind != "Identity"}
 
 
-def _one_within_the_other(one: list[list[int]], other: list[list[int]]) -> bool:
-    """Whether all shapes of one are among the other's.
+def _same_inputs(one: list[list[int]], other: list[list[int]]) -> bool:
+    """Whether all shapes of one are among the other's, or are the same when put together.
 
-    What else a program hands to its model, as a graph's matrices, or to a part of it, is style.
+    What else a program hands to its model, as a graph's matrices, or to a part of it, is style; so
+    is whether it concatenates channels before its model or in it.
     """
-    return all(each in other for each in one) or all(each in one for each in other)
+    within = all(each in other for each in one) or all(each in one for each in other)
+    return within or _joined(one) == _joined(other)
+
+
+def _joined(shapes: list[list[int]]) -> Counter[tuple[int, ...]]:
+    """Channels in all, by the rest of the shape: 6×8×8 as twice 3×8×8."""
+    found: Counter[tuple[int, ...]] = Counter()
+    for channels, *rest in filter(None, shapes):
+        found[tuple(rest)] += channels
+    return found
 
 
 def _optimizer_setting(optimizer: Mapping[str, Any], key: str) -> Any:

@@ -190,6 +190,8 @@ class SuiteRun:
 
     def _record_end(self, job: Job, ended: EndedTrial) -> None:
         """Count a job that ended. One at a time."""
+        if self.executor.remote and not ended.scored:  # a worker that was lost could not write it
+            write_ended(job.folder, ended)
         self._record(self._planned[job.key], ended)
 
     def _record(self, planned: Planned, ended: EndedTrial) -> None:
@@ -269,7 +271,9 @@ class SuiteRun:
             if self.why:
                 self._note(missing)
             self._end("not written", missing)
-        if not self.executor.remote:
+        if self.executor.remote:
+            self._follow()
+        else:
             self._note_budget()
         write_state(self.folder, self._snapshot() | {"ended": self.reason or "at its end"})
 

@@ -298,6 +298,16 @@ def test_the_rate_falls_after_5_6_and_7_eighths(program):
     assert (small.alpha, small.beta, small.temperature, small.batch_size) == (1, 8, 4, 64)
 
 
+def test_the_small_student_gets_every_15th_picture_and_the_whole_test_set(code, program):
+    train = torch.arange(3000)
+    whole = code.Cifar(train, train // 300, torch.arange(7), torch.arange(7), 10)
+    part = program.part_of(whole, program.PROFILES["small"].student_step)
+    assert part.x_train.tolist() == list(range(0, 3000, 15))
+    assert part.y_train.bincount().tolist() == [20] * 10
+    assert part.x_test is whole.x_test and part.y_test is whole.y_test and part.classes == 10
+    assert program.PROFILES["full"].student_step == 1
+
+
 def test_the_metric_is_the_accuracy(code, metric, tmp_path):
     labels = np.arange(50) % 10
     np.savez(tmp_path / "test.npz", pictures=np.zeros((50, 16, 16, 3), np.uint8), labels=labels)

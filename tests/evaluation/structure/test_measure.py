@@ -106,6 +106,14 @@ def test_each_difference_is_found_and_named(seen):
     assert items["schedule"] == items["epochs"] == items["output shapes"] == 1
 
 
+@pytest.mark.parametrize("steps, agreement", [(600, 1.0), (599, 0.0)])
+def test_a_training_counted_in_iterations_is_compared_by_its_steps(steps, agreement):
+    reference = {"source": "training", "syntax": {"epochs": [600, 500_000]}}
+    watched = {"source": "training", "epochs": 54.55, "steps_watched": steps}
+    items = {item.name: item.agreement for item in compare(reference, watched)}
+    assert items["epochs"] == agreement
+
+
 @pytest.mark.slow
 def test_a_part_that_is_passed_by_gets_no_gradient(seen):
     whole, passed_by = program(width=4), program(width=4)
@@ -151,6 +159,9 @@ def test_what_a_model_is_given_besides_and_layers_without_effect_are_style() -> 
     for one, other in ((ours, theirs), (theirs, ours)):
         items = {each.name: each for each in compare({"model": one}, {"model": other})}
         assert items["input shapes"].agreement == items["layers by type"].agreement == 1.0
+    joined, apart = [[8, 6, 4, 4], [8]], [[8, 3, 4, 4], [8, 3, 4, 4], [8]]
+    items = compare({"model": {"inputs": joined}}, {"model": {"inputs": apart}})
+    assert {each.name: each.agreement for each in items}["input shapes"] == 1.0
     other = {"inputs": [[16, 9]], "layers": {"Linear": 1}}
     items = {each.name: each for each in compare({"model": ours}, {"model": other})}
     assert items["input shapes"].agreement == 0.0 and items["layers by type"].agreement == 0.5
