@@ -47,6 +47,9 @@ class ModelSettings(SettingsSection):
     api_key: SecretStr | None = Field(None, description="from the environment alone")
     temperature: float | None = Field(None, description="of sampling; the provider's own if unset")
     max_output_tokens: int = Field(16_000, description="of one reply")
+    context_tokens: int | None = Field(
+        None, ge=4_000, description="that it takes, reply included; a longer paper is shortened"
+    )
     request_timeout: float = Field(
         600.0, gt=0, le=86_400, description="seconds that one whole answer may take"
     )
@@ -194,20 +197,15 @@ class Settings(SettingsSection):
     MACHINE: ClassVar[frozenset[str]] = frozenset(
         {"base_url", "api_key", "request_timeout", "max_retries", "budget", "price", "record"}
         | {"seeds", "time_limit_minutes"}
-        | {
-            "sandbox",
-            "image",
-            "runtime",
-            "gpus",
-            *Limits.model_fields,
-            "cache_dir",
-            "runs_dir",
-            "mineru_url",
-        }
+        | {"sandbox", "image", "runtime", "gpus", *Limits.model_fields}
+        | {"cache_dir", "runs_dir", "mineru_url"}
         | {"build_ca_bundle", "build_find_links", "build_constraints", "build_base"}
         | {"arxiv_api", "arxiv_url", "github_api", "github_url", "github_token"}
         | {"semantic_scholar_api"}
     )
+
+    # Left out of the identity if unset: trials from before these existed are the same ones.
+    LATER: ClassVar[frozenset[str]] = frozenset({"context_tokens"})
 
     @model_validator(mode="before")
     @classmethod
@@ -221,7 +219,9 @@ class Settings(SettingsSection):
 
     def identity(self) -> dict[str, Any]:
         """What makes a trial what it is, as JSON: a resumed trial must have the same."""
-        return {name: _plain(v) for name, v in self.flat().items() if name not in self.MACHINE}
+        flat = self.flat()
+        left_out = self.MACHINE | {name for name in self.LATER if flat[name] is None}
+        return {name: _plain(value) for name, value in flat.items() if name not in left_out}
 
     def given(self) -> set[str]:
         """The names of the settings that were set, and not left to their defaults."""

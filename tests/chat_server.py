@@ -30,6 +30,7 @@ class Answer:
     cached_tokens: int = 0
     completion_tokens: int = 20
     reasoning_tokens: int = 0
+    reasoning: str = ""  # as some servers send it, beside the content
     error: dict[str, Any] = field(default_factory=dict)
     retry_after: float | None = None
     raw: str | None = None
@@ -195,6 +196,8 @@ def _usage(said: Answer) -> dict[str, Any] | None:
 
 def _openai(said: Answer, body: dict[str, Any]) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": said.text}
+    if said.reasoning:
+        message |= {"content": said.text or None, "reasoning_content": said.reasoning}
     if said.tools:
         calls = [
             {"name": name, "arguments": json.dumps(arguments)} for name, arguments in said.tools

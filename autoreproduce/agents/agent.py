@@ -10,15 +10,26 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from autoreproduce.agents.fences import continued
+from autoreproduce.agents.continuing import continued
+from autoreproduce.agents.fitting import fitting_prompt
+from autoreproduce.agents.messages import (
+    CONTINUE,
+    ai,
+    asked_again,
+    emptiness,
+    human,
+    message_text,
+    system,
+)
 from autoreproduce.agents.parsing import parse
 from autoreproduce.agents.structured import read_structured
 from autoreproduce.config import digest
 from autoreproduce.errors import CommandError, ReplyError
 from autoreproduce.models import prices
 from autoreproduce.models.budget import Cost
+from autoreproduce.models.replies import without_thinking
 from autoreproduce.models.tape import CallSite, prompt_digests
-from autoreproduce.models.tokens import count_tokens
+from autoreproduce.models.tokens import count_tokens, prompt_tokens, rough_tokens
 from autoreproduce.trials.steps import ModelResult, TokenCounts
 
 if TYPE_CHECKING:
@@ -37,10 +48,6 @@ Content = TypeVar("Content", bound="BaseModel")
 Value = TypeVar("Value")
 MAX_CALLS = 3  # for one reply: it may be empty or ungrammatical
 MAX_PARTS = 8  # of one reply that the limit on its length cuts
-CONTINUE = (
-    "The reply was cut at the limit on its length. Continue exactly there, in the middle of a line "
-    "if need be: no new fence, no words before, nothing repeated."
-)
 
 
 class Agent:
@@ -65,6 +72,7 @@ class Agent:
         self.budget = budget
         self.settings = settings
         self.shared = shared
+        self.shortened: dict[str, float] = {}  # by prompt, the share of the paper that fitted
 
     def ask(self, name: str, *, pictures: Sequence[str] = (), **variables: Any) -> str:
         """The reply to the prompt `name`. Raises ReplyError if it stays empty or cut off."""
@@ -130,8 +138,8 @@ class Agent:
                 self.journal.note(f"{name}: refused: {problem.splitlines()[0]}")
                 messages = [
                     *messages,
-                    _ai(reply),
-                    _human(f"That reply cannot be used: {problem}\nAnswer again."),
+                    ai(reply),
+                    human(f"That reply cannot be used: {problem}\nAnswer again."),
                 ]
         raise ReplyError(
             f"{self.journal.phase_name}/{name}: {calls} replies that cannot be used ({problem})"
@@ -140,28 +148,49 @@ class Agent:
     def _opening(
         self, name: str, pictures: Sequence[str], variables: dict[str, Any]
     ) -> list[BaseMessage]:
-        text = self.prompts.render(name, role=self.role, **variables)
-        return [_system(self.prompts.render("system", tools=False)), _human(text, pictures)]
+        shared = self.prompts.render("system", tools=False)
+        return [system(shared), human(self._prompt(name, variables, shared), pictures)]
+
+    def _prompt(self, name: str, variables: dict[str, Any], system: str) -> str:
+        """The prompt `name`; a paper in it that does not fit into the context is shortened."""
+
+        def with_paper(text: str) -> str:
+            return self.prompts.render(name, role=self.role, **{**variables, "paper": text})
+
+        paper, most = variables.get("paper"), prompt_tokens(self.settings.model)
+        if most is None or not isinstance(paper, str):
+            return self.prompts.render(name, role=self.role, **variables)
+        text, share = fitting_prompt(with_paper, paper, most - rough_tokens(system))
+        if share < 1:
+            self.shortened[name] = share
+            self.journal.note(f"{name}: {share:.0%} of the paper fits, what is nearest is shown")
+        return text
 
     def _converse(self, name: str, messages: list[BaseMessage]) -> str:
-        """The text of a reply that is neither empty nor cut off. One that is cut at the limit, as a
-        long file may be, is continued in the same conversation.
+        """The text of a reply that is neither empty nor cut off, without its thinking. One that is
+        cut at the limit, as a long file may be, is continued in the same conversation.
         """
-        text, parts, empty = "", 0, 0
-        while parts < MAX_PARTS and empty < MAX_CALLS:
+        opening, text, parts, useless, why = messages, "", 0, 0, "were empty"
+        while parts < MAX_PARTS and useless < MAX_CALLS:
             result = self._call(name, messages)
-            text = continued(text, result.reply)
-            if result.finish != "length" and text.strip():
-                return text
-            if result.finish != "length" or not result.reply:
-                empty += 1
+            before, text = text, continued(text, result.reply)
+            answer, cut = without_thinking(text), result.finish == "length"
+            if answer.strip() and not cut:
+                return answer
+            if answer.strip() and len(text) > len(before):
+                parts += 1
+                messages = [*messages, ai(result.reply), human(CONTINUE)]
                 continue
-            parts += 1
-            messages = [*messages, _ai(result.reply), _human(CONTINUE)]
-        cut = f"the reply was cut off {parts} times"
+            useless += 1
+            if answer.strip():
+                why = "began again where a reply that was cut was to be continued"
+            else:
+                messages, why = asked_again(opening, text, cut), emptiness(text, cut)
+                text = ""
+        often = f"the reply was cut off {parts} times"
+        problem = f"{useless} replies {why}" if useless == MAX_CALLS else often
         raise ReplyError(
-            f"{self.journal.phase_name}/{name}: "
-            f"{cut if text.strip() else f'{empty} replies were empty'}",
+            f"{self.journal.phase_name}/{name}: {problem}",
             fix="raise --max-output-tokens, or name another --model",
         )
 
@@ -206,7 +235,7 @@ class Agent:
         """Call the model within the budget; the prompt is saved as a file for audits."""
         from autoreproduce.models import open as models
 
-        text = "\n\n".join(f"# {m.type}\n\n{_message_text(m)}" for m in messages)
+        text = "\n\n".join(f"# {m.type}\n\n{message_text(m)}" for m in messages)
         self.journal.keep_prompt(place.name, text)
         with self.budget.reserve(
             prices.most_it_costs(count_tokens(text), self.model_name, self.settings)
@@ -216,7 +245,7 @@ class Agent:
             held.settle(cost)
         prompt, shape = prompt_digests([(m.type, m.content) for m in messages])
         return ModelResult(
-            reply=reply.text,
+            reply=reply.raw,
             usage=TokenCounts(**reply.usage.as_dict()),
             price=cost.dollars,
             model=reply.model or self.model_name,
@@ -224,35 +253,3 @@ class Agent:
             prompt=prompt,
             shape=shape,
         )
-
-
-def _message_text(message: BaseMessage) -> str:
-    """A message's text; pictures are named, not shown."""
-    if isinstance(message.content, str):
-        return message.content
-    blocks = [b if isinstance(b, dict) else {"text": b} for b in message.content]
-    return "\n".join(str(block.get("text", "(a picture)")) for block in blocks)
-
-
-def _system(text: str) -> BaseMessage:
-    from langchain_core.messages import SystemMessage
-
-    return SystemMessage(text)
-
-
-def _human(text: str, pictures: Sequence[str] = ()) -> BaseMessage:
-    """A user message; `pictures` are data: URLs."""
-    from langchain_core.messages import HumanMessage
-
-    if not pictures:
-        return HumanMessage(text)
-    shown: list[str | dict[Any, Any]] = [
-        {"type": "image_url", "image_url": {"url": url}} for url in pictures
-    ]
-    return HumanMessage([{"type": "text", "text": text}, *shown])
-
-
-def _ai(text: str) -> BaseMessage:
-    from langchain_core.messages import AIMessage
-
-    return AIMessage(text)

@@ -10,11 +10,11 @@ from autoreproduce.agents.fences import Blocks, fence_of
 from autoreproduce.errors import CommandError
 
 _WORD = re.compile(
-    r"(EDIT|ADD|UPDATE|SUBMIT|SECTION|BASH|Bash)[:.]?(?:\*\*|__|`)?[:.]?(?:\s+(.*))?"
+    r"(EDIT|ADD|UPDATE|SUBMIT|SECTION|BASH|Bash)[:.：。]?(?:\*\*|__|`)?[:.：。]?(?:(?<=：)|\s+|$)(.*)"
 )
 RANGE = re.compile(
     r"(?:[Ll]ines?\s+)?(\d{1,9})(?:[-–]|\s+[-–]\s+|\s*[:,]\s*|\s+to\s+|\s+)(\d{1,9})"
-    r"(?:\s+(\S+?))?:?"
+    r"(?:\s+(?:(?:of|in)\s+)?(\S+?))?[:：]?"
 )
 _LIKE_RANGE = re.compile(r"(?:[Ll]ines?\s+)?[-+]?\d\S*(?:\s+\S+){0,3}")
 NEW_FILE = "NEW FILE"  # the name of an ADD with its content, among the commands that a step allows
@@ -73,13 +73,13 @@ def fenced_bash(lines: Sequence[str]) -> list[CommandLine]:
 def _command_on(blocks: Blocks, index: int) -> CommandLine | None:
     lines = blocks.lines
     header = header_of(lines[index])
-    if header is None or not _well_formed(*header):
+    if header is None or not is_well_formed(*header):
         return None
     name, rest = header
     if name in {"EDIT", "ADD"} or (name == "BASH" and not rest):
         opened = next((i for i in range(index + 1, len(lines)) if lines[i].strip()), None)
         if opened is not None and fence_of(lines[opened]) is not None:
-            closed = blocks.closing_of_code(opened, lambda i: _ends(lines, i))
+            closed = blocks.closing_of_code(opened, lambda i: ends_block(lines, i))
             return CommandLine(name, rest, index, (opened, closed))
     return CommandLine(name, rest, index)
 
@@ -99,7 +99,8 @@ def header_of(line: str) -> tuple[str, str] | None:
     return (found[1].upper(), (found[2] or "").strip()) if found else None
 
 
-def _well_formed(name: str, rest: str) -> bool:
+def is_well_formed(name: str, rest: str) -> bool:
+    """True if a command's word and the rest of its line are a command, and no sentence."""
     match name:
         case "EDIT":
             return bool(RANGE.fullmatch(rest) or _LIKE_RANGE.fullmatch(rest))
@@ -112,13 +113,14 @@ def _well_formed(name: str, rest: str) -> bool:
         case "SECTION":
             return 0 < len(rest) <= LONGEST_HEADING
         case _:
-            return rest in {"", ".", "!"}
+            return rest in {"", ".", "!", "！"}
 
 
-def _ends(lines: Sequence[str], index: int) -> bool:
+def ends_block(lines: Sequence[str], index: int) -> bool:
+    """True if nothing follows line `index`, or a command."""
     following = next((line for line in lines[index + 1 :] if line.strip()), None)
     header = None if following is None else header_of(following)
-    return following is None or (header is not None and _well_formed(*header))
+    return following is None or (header is not None and is_well_formed(*header))
 
 
 def words_of(text: str) -> list[str]:
@@ -171,4 +173,4 @@ def is_command(line: str) -> bool:
     sentences and comments too.
     """
     header = header_of(line)
-    return header is not None and header[0] not in ("BASH", "SECTION") and _well_formed(*header)
+    return header is not None and header[0] not in ("BASH", "SECTION") and is_well_formed(*header)

@@ -16,7 +16,6 @@ from functools import cached_property
 
 _FENCE = re.compile(r"([ \t]*)(`{3,}|~{3,})(.*)")
 _QUOTES = re.compile(r'"""|\'\'\'')
-SHORTEST_REPEAT = 8  # characters of a cut line that show that it comes again
 
 
 @dataclass(frozen=True)
@@ -55,34 +54,18 @@ def fence_for(text: str) -> str:
     return "`" * max(3, *(run + 1 for run in runs), 3)
 
 
-def continued(text: str, following: str) -> str:
-    """A reply that was cut off, and what continued it, as one. A fence that opens its block once
-    more, and the line that was cut if it comes again, are left out.
-    """
-    if not text:
-        return following
-    cut = text[text.rfind("\n") + 1 :]
-    first, newline, rest = following.lstrip("\n").partition("\n")
-    fence = fence_of(first)
-    if fence is not None and fence.opens and newline and _is_open(text):
-        following = rest
-    if len(cut.strip()) >= SHORTEST_REPEAT and following.startswith(cut):
-        following = following[len(cut) :]
-    return text + following
-
-
-def _is_open(text: str) -> bool:
-    """True if a fenced block of `text` is not closed."""
+def open_fence(text: str) -> Fence | None:
+    """The fence that opens the block of `text` which is not closed; None if all are."""
     lines = text.split("\n")
     index, blocks = 0, Blocks(lines)
     while index < len(lines):
-        if fence_of(lines[index]) is not None:
+        if (fence := fence_of(lines[index])) is not None:
             closed = blocks.closing(index)
             if closed is None:
-                return True
+                return fence
             index = closed
         index += 1
-    return False
+    return None
 
 
 class Blocks:

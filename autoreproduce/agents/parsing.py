@@ -40,8 +40,9 @@ from autoreproduce.agents.commands import (
     Submit,
     Update,
 )
-from autoreproduce.agents.fences import Blocks, fence_of
 from autoreproduce.agents.listing import check_range, unlisted
+from autoreproduce.agents.loose import WHOLE_FILE, freed, only_code
+from autoreproduce.agents.update_sections import feedback_and_summary
 from autoreproduce.errors import CommandError
 
 EXAMPLES = {
@@ -55,20 +56,24 @@ EXAMPLES = {
 }
 
 WRITING = {"EDIT", NEW_FILE}
-_SECTION = re.compile(r" {0,3}(?:#{1,6}\s*|\*\*)(feedback|summary)[\s:*#]*", re.IGNORECASE)
 
 
 def parse(reply: str, allowed: Collection[str]) -> Parsed:
     """The first command of `reply` whose name is in `allowed` (capitals), with all that is written
-    if it is an EDIT or a new file (NEW_FILE). Raises CommandError.
+    if it is an EDIT or a new file (NEW_FILE). Where WHOLE_FILE is allowed, code without a command
+    is the file. Raises CommandError.
     """
     lines = _readable(reply).replace("\r\n", "\n").split("\n")
-    found = [_of_new_file(each) if NEW_FILE in allowed else each for each in scan(lines)]
-    fitting = [each for each in found if each.name in allowed]
-    if not fitting and "BASH" in allowed:
-        fitting = fenced_bash(lines)
+    found, fitting = _commands(lines, allowed)
+    if not fitting and (without := freed(lines, allowed)):
+        lines = without
+        found, fitting = _commands(lines, allowed)
     if not fitting:
-        raise CommandError(_no_command(lines, found, allowed))
+        code = only_code(lines) if WHOLE_FILE in allowed and not found else None
+        if code is None:
+            raise CommandError(_no_command(lines, found, allowed))
+        note = "The code alone was taken for the whole file: put EDIT and the lines before it."
+        return Parsed(Edit(1, 0, "".join(f"{line}\n" for line in code)), notes=(note,))
     first = fitting[0]
     # ADD's paths may come in several lines; what is written is carried out together
     alike = WRITING if first.name in WRITING else {first.name} & {"ADD"}
@@ -89,6 +94,17 @@ def parse(reply: str, allowed: Collection[str]) -> Parsed:
     thought = "\n".join(lines[: first.line]).strip()
     more = tuple(each for each in commands[1:] if isinstance(each, Edit | NewFile))
     return Parsed(commands[0], thought, tuple(dict.fromkeys(notes)), more)
+
+
+def _commands(
+    lines: Sequence[str], allowed: Collection[str]
+) -> tuple[list[CommandLine], list[CommandLine]]:
+    """All commands of a reply, and those that its step allows."""
+    found = [_of_new_file(each) if NEW_FILE in allowed else each for each in scan(lines)]
+    fitting = [each for each in found if each.name in allowed]
+    if not fitting and "BASH" in allowed:
+        fitting = fenced_bash(lines)
+    return found, fitting
 
 
 def _of_new_file(found: CommandLine) -> CommandLine:
@@ -169,8 +185,10 @@ def _read_new_file(lines: Sequence[str], found: CommandLine, end: int) -> tuple[
 
 
 def _read_update(lines: Sequence[str], found: CommandLine, end: int) -> tuple[Command, list[str]]:
-    sections = _sections(lines[found.line + 1 : end])
-    if not sections.get("feedback"):
+    sections = feedback_and_summary(lines[found.line + 1 : end])
+    # without its heading, or under one in another language, what is written is what must change
+    feedback = sections.get("feedback", sections[""])
+    if not feedback:
         have = "an empty one" if "feedback" in sections else "none"
         raise CommandError(
             "UPDATE needs a section `## Feedback` saying what must change; found "
@@ -178,32 +196,7 @@ def _read_update(lines: Sequence[str], found: CommandLine, end: int) -> tuple[Co
         )
     summary = sections.get("summary", "")
     unchanged = summary.strip("`*_.()[] \n").casefold() in {"", "unchanged"}
-    return Update(sections["feedback"], None if unchanged else summary), []
-
-
-def _sections(lines: Sequence[str]) -> dict[str, str]:
-    """The texts below the first heading `Feedback` and the first `Summary` outside fences."""
-    starts: dict[str, int] = {}
-    index, blocks = 0, Blocks(lines)
-    while index < len(lines):
-        heading = _SECTION.fullmatch(lines[index])
-        if heading and heading[1].lower() not in starts:
-            starts[heading[1].lower()] = index
-        if fence_of(lines[index]) is not None:
-            closed = blocks.closing(index)
-            if closed is None:
-                mark = lines[index].strip()
-                raise CommandError(
-                    f"A fenced block of UPDATE ({mark}) is not closed: was the reply cut off?"
-                )
-            index = closed
-        index += 1
-    ends = [*sorted(starts.values())[1:], len(lines)]
-    ordered = sorted(starts, key=starts.__getitem__)
-    return {
-        name: "\n".join(lines[starts[name] + 1 : end]).strip()
-        for name, end in zip(ordered, ends, strict=False)
-    }
+    return Update(feedback, None if unchanged else summary), []
 
 
 def _read_submit(lines: Sequence[str], found: CommandLine, end: int) -> tuple[Command, list[str]]:

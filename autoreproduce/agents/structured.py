@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from autoreproduce.errors import CommandError
-from autoreproduce.files.bounded import LARGEST_REPLY, parse_json
 from autoreproduce.models.fenced import fenced_blocks
+from autoreproduce.models.loose_json import json_in_reply
 
 Content = TypeVar("Content", bound=BaseModel)
 
@@ -43,9 +43,9 @@ def _object(reply: str) -> Any:
     if not text.strip():
         raise CommandError("the reply holds no JSON object: answer with the object alone")
     try:
-        return parse_json(text, finite=True, unique=True, largest=LARGEST_REPLY)
+        return json_in_reply(text)
     except ValueError as error:
         raise CommandError(
-            f"the JSON object cannot be read ({error}): mind that a backslash in a string is "
-            "written twice"
+            f"the JSON object cannot be read ({error}): names and texts stand in double quotes, "
+            "true, false and null are small, and a backslash in a text is written twice"
         ) from None

@@ -30,6 +30,8 @@ Item = TypeVar("Item")
 
 _LANGUAGES = ("", "yaml", "yml", "json")  # of a block that holds data
 _NOTHING = {"", "null", "none", "~", "n/a", "unknown", "not stated", "unstated"}
+_DATA = re.compile(r"- \w+:|(?:none_because|claims|choices|experiments):")
+_CONTINUES = re.compile(r"\s|-|\Z")  # lines below it
 _MOST_ERRORS = 12  # of one reply that are listed
 # counts that a run shows, if nobody said so
 _COUNTS = {
@@ -114,10 +116,22 @@ def read_fenced(reply: str) -> Any:
     try:
         return storable(yaml_value(text, verbatim=True)[1])
     except (yaml.YAMLError, ValueError) as error:
+        if not blocks and (data := _without_prose(text)) != text:
+            return read_fenced(data)
         why = " ".join(str(error).split())[:200]
         raise CommandError(
             f"the YAML cannot be read ({why}): put a text with : or # in quotes"
         ) from None
+
+
+def _without_prose(text: str) -> str:
+    """The data of a reply without a fence: from its first line of YAML to the last that goes on."""
+    lines = text.split("\n")
+    first = next((n for n, line in enumerate(lines) if _DATA.match(line)), 0)
+    end = next(
+        (n for n in range(first + 1, len(lines)) if not _CONTINUES.match(lines[n])), len(lines)
+    )
+    return "\n".join(lines[first:end])
 
 
 def field_errors(error: ValidationError) -> list[str]:

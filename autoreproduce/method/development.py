@@ -9,10 +9,12 @@ edges `autoreproduce graph` draws. What --no-debug or --no-refine leaves out is 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypedDict
 
 from autoreproduce.agents.commands import Edit
 from autoreproduce.agents.listing import file_lines
+from autoreproduce.agents.loose import WHOLE_FILE
 from autoreproduce.errors import ReplyError
 from autoreproduce.method.choices import choice_lines
 from autoreproduce.method.debugging import find_cause, fix
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
     from autoreproduce.config import MethodSettings
 
+MOST_IDLE = 3  # attempts in a row that change nothing, and times that a review asks for the same
 SUPERSTEPS = 3  # of the graph that one attempt takes at most: run, analyse, edit
 
 
@@ -43,6 +46,7 @@ class LoopState(TypedDict, total=False):
     bench: Workbench
     ended: dict[str, PhaseResult]
     attempts: int  # edits after the first version
+    idle: int  # of them, the latest in a row that changed nothing
     run: Run  # the latest
     problem: str  # of the latest run, "" if it passed
     analysis: str  # of the problem, "" if no reply was usable
@@ -55,7 +59,7 @@ class LoopState(TypedDict, total=False):
 
 def start_of_loop(bench: Workbench) -> LoopState:
     """The state before the first version."""
-    return {"bench": bench, "attempts": 0, "feedback": [], "history": []}
+    return {"bench": bench, "attempts": 0, "idle": 0, "feedback": [], "history": []}
 
 
 class DevelopmentLoop:
@@ -74,7 +78,7 @@ class DevelopmentLoop:
         phase.begin(bench)
         text, why = bench.code.carried_out(
             phase.prompt,
-            {"EDIT"},
+            {"EDIT", WHOLE_FILE},
             lambda parsed: (parsed.whole_file(), parsed.thought),
             bench=bench,
             phase=phase.name,
@@ -112,7 +116,7 @@ class DevelopmentLoop:
         try:
             found = find_cause(bench, self.phase, state["run"], state["problem"], history)
         except ReplyError as error:
-            return {"analysis": "", **_after_attempt(state, str(error))}
+            return {"analysis": "", **_after_attempt(state, str(error), state["bench"].changes)}
         return {"analysis": found}
 
     def after_analysis(self, state: LoopState) -> Literal["analysed", "no usable reply"]:
@@ -121,8 +125,9 @@ class DevelopmentLoop:
 
     def edit(self, state: LoopState) -> LoopState:
         """The code agent carries the analysis out: an EDIT, or a package is installed."""
+        before = state["bench"].changes
         done = fix(state["bench"], self.phase, state["run"], state["analysis"])
-        return _after_attempt(state, done)
+        return _after_attempt(state, done, before)
 
     def review(self, state: LoopState) -> LoopState:
         """The research agent checks what runs against the paper: it submits, or asks for more."""
@@ -146,8 +151,9 @@ class DevelopmentLoop:
 
     def improve(self, state: LoopState) -> LoopState:
         """The code agent changes what the research agent asked for."""
+        before = state["bench"].changes
         done = improve(state["bench"], self.phase, state["run"], state["review"].feedback)
-        return _after_attempt(state, done)
+        return _after_attempt(state, done, before)
 
     def finish(self, state: LoopState) -> LoopState:
         """The result; the latest version that ran comes back if later changes broke it."""
@@ -156,17 +162,32 @@ class DevelopmentLoop:
             result, files = state["last_good"]
             why = "the changes asked for after it did not run"
             bench.write(files, "back to the last version that ran", why)
+        if result.status != "matched" and (in_vain := _in_vain(state)):
+            result = replace(result, reason=f"{in_vain}: {result.reason}")
         self.phase.end(bench, result)
         note_result(bench, self.phase.name, result)
         return {"ended": {**state.get("ended", {}), self.phase.name: result}}
 
     def _used_up(self, state: LoopState) -> bool:
-        return state["attempts"] >= self.max_attempts or bool(state["bench"].limit_reached())
+        limit = state["bench"].limit_reached()
+        return state["attempts"] >= self.max_attempts or bool(_in_vain(state) or limit)
 
 
-def _after_attempt(state: LoopState, done: str) -> LoopState:
-    """One attempt more, with the line about it for the history."""
-    return {"attempts": state["attempts"] + 1, "history": [*state["history"], done]}
+def _after_attempt(state: LoopState, done: str, changes: int) -> LoopState:
+    """One attempt more, with the line about it for the history; `changes` are those before it."""
+    idle = state["idle"] + 1 if state["bench"].changes == changes else 0
+    history = [*state["history"], done]
+    return {"attempts": state["attempts"] + 1, "idle": idle, "history": history}
+
+
+def _in_vain(state: LoopState) -> str:
+    """Why further attempts would cost and change nothing, "" if they may."""
+    if state["idle"] >= MOST_IDLE:
+        return f"{state['idle']} attempts in a row changed nothing"
+    asked = state["feedback"]
+    if asked and asked.count(asked[-1]) >= MOST_IDLE:
+        return f"the same was asked for {asked.count(asked[-1])} times"
+    return ""
 
 
 def develop(

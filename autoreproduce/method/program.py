@@ -62,6 +62,7 @@ class Workbench:
     # by file, the phase in which a review first saw it whole, and its text then
     reviewed: dict[str, tuple[str, str]] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
+    changes: int = 0  # writes that changed a file, and packages installed
     edits: dict[str, dict[str, int]] = field(default_factory=dict)
     # files of an earlier run that are removed before the next
     results: tuple[str, ...] = (METRICS, PREDICTIONS)
@@ -73,6 +74,11 @@ class Workbench:
     paper_passages: dict[str, str] = field(default_factory=dict)
     # the limit that ends the attempt before its edits are used up, "" while there is none
     limit_reached: Callable[[], str] = lambda: ""
+
+    @property
+    def whole_paper(self) -> str:
+        """The text of which a review may ask for sections."""
+        return self.paper
 
     @property
     def facts(self) -> str:
@@ -123,6 +129,7 @@ class Workbench:
         """Set files' text; on disk and as a commit unless the journal still answers (then it was
         done).
         """
+        self.changes += any(self.files.get(name) != text for name, text in files.items())
         self.files.update(files)
         if not self.trial.replaying:
             self.workspace.commit(files, f"{self.trial.phase_name}: {subject}", why)
@@ -246,6 +253,7 @@ class Workbench:
         )
         if replayed and self.trial.moved and result.exit_code == 0:
             self._install(packages)
+        self.changes += result.exit_code == 0
         ended = "installed" if result.exit_code == 0 else f"failed: {tail(result.stderr, 800)}"
         return f"`{command}` {ended}"
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoreproduce.agents.listing import file_lines
+from autoreproduce.agents.loose import WHOLE_FILE
 from autoreproduce.errors import ReplyError
 from autoreproduce.method.choices import changed_settings, choice_lines
 from autoreproduce.method.phase import PhaseResult
@@ -51,7 +52,7 @@ def _rewrite(bench: Workbench, problem: str, refused: str) -> tuple[str, str]:
     """The code agent's new main.py, and its reason; `refused` is its last one, with its problem."""
     text, why = bench.code.carried_out(
         "refactoring/write",
-        {"EDIT"},
+        {"EDIT", WHOLE_FILE},
         lambda parsed: (parsed.whole_file(), parsed.thought),
         bench=bench,
         phase="refactoring",

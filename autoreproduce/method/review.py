@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 SHOWN_OF_PAPER = 7_500  # characters, about 2,500 tokens; of a section too
 SHOWN_OF_HEADINGS = 2_000  # characters
+SHOWN_OF_NEAREST = 3_000  # characters, if there is no section of the name asked for
 MOST_SECTIONS = 2  # that a review may ask for
 
 
@@ -85,18 +86,29 @@ def _reply(bench: Workbench, values: dict[str, Any]) -> Parsed:
         )
         if not isinstance(parsed.command, ShowSection):
             return parsed
-        shown.append((parsed.command.heading, _section(bench, parsed.command.heading)))
+        heading = parsed.command.heading
+        earlier = sum(heading.casefold() == asked.casefold() for asked, _ in shown)
+        shown.append((heading, _section(bench, heading, earlier)))
 
 
-def _section(bench: Workbench, heading: str) -> str:
-    """A section of the paper within the limit, or which sections there are. Claimed values are
+def _section(bench: Workbench, heading: str, earlier: int = 0) -> str:
+    """A section of the paper within the limit; one that was shown before continues. Without one of
+    that name, what is nearest to the words, and which sections there are. Claimed values are
     withheld.
     """
-    found = section_named(bench.blank(bench.paper), heading)
+    paper = bench.blank(bench.whole_paper)
+    found = section_named(paper, heading)
     if found:
-        return found if len(found) <= SHOWN_OF_PAPER else f"{found[:SHOWN_OF_PAPER]}\n[…]"
-    headings = [one.heading for one in sections(bench.paper) if one.heading]
-    return f"There is no such section. There are: {'; '.join(headings)[:SHOWN_OF_HEADINGS]}"
+        begin, end = earlier * SHOWN_OF_PAPER, (earlier + 1) * SHOWN_OF_PAPER
+        if not found[begin:].strip():
+            return "It was shown to its end above."
+        left = len(found) - end
+        rest = f"\n[… {left} more characters: ask for it once more, or for a subsection]"
+        return found[begin:end] + (rest if left > 0 else "")
+    headings = "; ".join(one.heading for one in sections(paper) if one.heading)
+    listed = f" There are: {headings[:SHOWN_OF_HEADINGS]}" if headings else ""
+    near = nearest_within(paper, heading, SHOWN_OF_NEAREST)
+    return f"There is no such section.{listed}\n\nNearest to these words:\n\n{near}"
 
 
 def _passages(bench: Workbench, stage: str) -> str:

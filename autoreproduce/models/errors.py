@@ -76,7 +76,8 @@ def explain(error: Exception, model: Any) -> ModelError | None:
     if _is_too_long(error, status):
         return ContextError(
             f"the prompt is too long for the model ({words})",
-            fix="use a model with a larger context, fewer cited papers (--k), or less output "
+            fix="name its context by --context-tokens N, so that the paper is shortened to fit; or "
+            "use a model with a larger context, fewer cited papers (--k), or less output "
             "(--max-output-tokens)",
         )
     if _is(error, _UNFIT):

@@ -22,7 +22,7 @@ from autoreproduce.models.calling import call, explained
 from autoreproduce.models.errors import shown
 from autoreproduce.models.prices import PROVIDERS, Usage, cost_of, endpoint, most_it_costs, price_of
 from autoreproduce.models.replies import Reply, reply_of, storable
-from autoreproduce.models.tokens import count_tokens, rough_tokens
+from autoreproduce.models.tokens import count_tokens, reply_tokens, rough_tokens
 
 if TYPE_CHECKING:
     import httpx2
@@ -75,7 +75,7 @@ def open_model(settings: Settings, name: str | None = None) -> BaseChatModel:
     if url := endpoint(settings, provider):
         _check_address(provider, url)
     options: dict[str, Any] = {
-        "max_tokens": settings.model.max_output_tokens,
+        "max_tokens": reply_tokens(settings.model),
         "timeout": settings.model.request_timeout,
         "max_retries": settings.model.max_retries,
         "temperature": settings.model.temperature,

@@ -10,6 +10,7 @@ from functools import cache
 from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
 from autoreproduce.models.budget import Cost
+from autoreproduce.models.tokens import reply_tokens
 
 # provider -> (variable with its key, its name in genai-prices)
 PROVIDERS: Mapping[str, tuple[str, str]] = {
@@ -119,9 +120,8 @@ def cost_of(usage: Usage, model_name: str, settings: Settings) -> Cost:
 
 def most_it_costs(prompt_tokens: int, model_name: str, settings: Settings) -> Cost:
     """The most a call may cost: the whole prompt written to a cache, the longest answer."""
-    usage = Usage(
-        input=prompt_tokens, cache_write=prompt_tokens, output=settings.model.max_output_tokens
-    )
+    answer = reply_tokens(settings.model)
+    usage = Usage(input=prompt_tokens, cache_write=prompt_tokens, output=answer)
     return cost_of(usage, model_name, settings)
 
 

@@ -30,18 +30,25 @@ _FINISH = {
     "refusal": "filter",
     "safety": "filter",
 }
-_THINKING = re.compile(r"\A\s*<(think|thinking)>.*?</\1>\s*", re.DOTALL)
+_TAG = r"(?:seed:)?think(?:ing)?|thought|reasoning"
+_THINKING = re.compile(rf"\s*(?:<({_TAG})>|\[(THINK)\])", re.IGNORECASE)
+# A chat template may open the thinking itself: the reply then has its end alone.
+_END_ALONE = re.compile(rf"(?:</(?:{_TAG})>|\[/THINK\])[ \t]*(?=\n|\Z)", re.IGNORECASE)
 MOST_TOKENS = 10_000_000  # of one call; no model reads or writes as many
 
 
 @dataclass(frozen=True)
 class Reply:
-    """The answer to one call. `finish`: stop, length (cut off), filter, or the provider's word."""
+    """The answer to one call. `finish`: stop, length (cut off), filter, or the provider's word.
+
+    `raw` is the text with the thinking that stands in it, which `text` leaves out.
+    """
 
     text: str
     usage: Usage
     finish: str
     model: str
+    raw: str = ""
 
 
 def reply_of(message: AIMessage) -> Reply:
@@ -51,7 +58,31 @@ def reply_of(message: AIMessage) -> Reply:
     fields = [_text_of_blocks(message.content), _finish_reason(metadata), name]
     text, finish, name = storable(fields)
     usage = usage_of(message) or Usage(estimated=True)
-    return Reply(_THINKING.sub("", text), usage, finish, name)
+    return Reply(without_thinking(text), usage, finish, name, text)
+
+
+def without_thinking(text: str) -> str:
+    """The answer after the thinking that a reply begins with, "" if that does not end."""
+    if not _THINKING.match(text) and (end := _END_ALONE.search(text)):
+        opened = re.search(rf"<(?:{_TAG})>|\[THINK\]", text[: end.start()], re.IGNORECASE)
+        text = text if opened else _below(text, end.end())
+    while opened := _THINKING.match(text):
+        mark = f"</{opened[1]}>" if opened[1] else "[/THINK]"
+        closed = text.casefold().find(mark.casefold(), opened.end())
+        if closed < 0:
+            return ""
+        text = _below(text, closed + len(mark))
+    return text
+
+
+def begins_by_thinking(text: str) -> bool:
+    """True if a reply opens its thinking with a tag."""
+    return _THINKING.match(text) is not None
+
+
+def _below(text: str, at: int) -> str:
+    """What follows, without blank lines; an indentation stays, as of a line of code."""
+    return re.sub(r"\A(?:[ \t]*\r?\n)*", "", text[at:])
 
 
 def usage_of(message: AIMessage) -> Usage | None:

@@ -12,7 +12,10 @@ import os
 import tempfile
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from autoreproduce.config import ModelSettings
 
 _VOCABULARY = "https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken"
 _SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
@@ -32,6 +35,17 @@ def count_tokens(text: str) -> int:
     """Tokens by o200k_base if tiktoken has it cached and the text is not huge; else rough ones."""
     encoding = _encoding(str(_cached_file())) if len(text) <= _LONG else None
     return rough_tokens(text) if encoding is None else len(encoding.encode_ordinary(text))
+
+
+def reply_tokens(model: ModelSettings) -> int:
+    """Tokens that one reply may take: of a known context a quarter at most."""
+    most = model.max_output_tokens
+    return most if model.context_tokens is None else min(most, model.context_tokens // 4)
+
+
+def prompt_tokens(model: ModelSettings) -> int | None:
+    """Tokens that a prompt may take, None if the context is not known."""
+    return None if model.context_tokens is None else model.context_tokens - reply_tokens(model)
 
 
 def _cached_file() -> Path:

@@ -23,6 +23,23 @@ def split(text: str, size: int = PASSAGE) -> list[str]:
     return [passage for passage in passages if passage]
 
 
+def split_evenly(text: str, size: int = PASSAGE) -> list[str]:
+    """The same, with paragraphs of over twice the size cut too: between lines, else anywhere."""
+    return [piece for passage in split(text, size) for piece in _pieces(passage, size)]
+
+
+def _pieces(passage: str, size: int) -> list[str]:
+    if len(passage) <= 2 * size:
+        return [passage]
+    pieces = [""]
+    for line in passage.splitlines(keepends=True):
+        for start in range(0, len(line), size):
+            if pieces[-1] and len(pieces[-1]) + len(line) > size:
+                pieces.append("")
+            pieces[-1] += line[start : start + size]
+    return pieces
+
+
 def nearest(passages: Sequence[str], query: str, count: int) -> list[str]:
     """The `count` passages nearest to the query, in the order of the paper."""
     if len(passages) <= count:
@@ -32,7 +49,12 @@ def nearest(passages: Sequence[str], query: str, count: int) -> list[str]:
 
 def nearest_within(text: str, query: str, characters: int) -> str:
     """The passages of `text` nearest to the query that fit, in their order; […] for the others."""
-    parts, chosen, room = split(text), set[int](), characters
+    return nearest_of(split(text), query, characters)
+
+
+def nearest_of(parts: Sequence[str], query: str, characters: int) -> str:
+    """The same of passages, given in their order."""
+    chosen, room = set[int](), characters
     for number in _ranked(parts, query):
         if len(parts[number]) > room:
             continue

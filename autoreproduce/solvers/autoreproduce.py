@@ -77,6 +77,11 @@ def submission_of(task: Task, state: State) -> Submission:
     warnings = [f"{name}: {e.reason}" for name, e in ended.items() if e.status == "ran"]
     warnings += state.get("warnings", [])
     warnings += end.warnings
+    if shares := state["bench"].research.shortened.values():
+        warnings.append(
+            "the paper did not fit into the model's context (--context-tokens): each question "
+            f"showed the passages nearest to it, the least of them {min(shares):.0%} of the paper"
+        )
     if complete and (scaled := scaled_down_warning(state["bench"].choices)):
         warnings.append(scaled)
     stopped = last == "full_run" and end.run is not None and end.run.timed_out

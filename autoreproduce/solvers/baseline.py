@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from autoreproduce import Need, Submission
 from autoreproduce.agents.agent import Agent
+from autoreproduce.agents.loose import WHOLE_FILE
 from autoreproduce.agents.prompts import Prompts
 from autoreproduce.content import folder
 from autoreproduce.errors import ContextError, ReplyError
@@ -69,7 +70,8 @@ class BaselineBench(Workbench):
         def whole(parsed: Parsed) -> str:
             return parsed.whole_file()
 
-        text = self._agent().carried_out(name, {"EDIT"}, whole, bench=self, file=path, **variables)
+        allowed = {"EDIT", WHOLE_FILE}
+        text = self._agent().carried_out(name, allowed, whole, bench=self, file=path, **variables)
         self.write({path: text}, f"{name} {path}")
 
     def edit_by(self, name: str, **variables: Any) -> None:

@@ -52,7 +52,13 @@ class MaskedBench(Workbench):
     like: str = ""
     paper: str = ""
     passages: bool = False
+    full_paper: str = ""  # where a review that sees passages may ask for sections
     fixed_packages: bool = False
+
+    @property
+    def whole_paper(self) -> str:
+        """The paper behind the passages that were retrieved."""
+        return self.full_paper or self.paper
 
     def install(self, bash: Bash) -> str:
         """Install a package, unless the set has packages of its own, which all attempts share.
@@ -168,6 +174,7 @@ class MaskedLoop(MaskedSolver):
                 masked.paper.text, about, how, [row.passage for row in masked.functions]
             ),
             passages=how in ("passages", "oracle"),
+            full_paper=masked.paper.text if how == "passages" else "",
             fixed_packages=bool(made_of(masked).packages),
         )
         bench.write(files, "the functions masked")

@@ -9,7 +9,7 @@ from autoreproduce.agents.agent import Agent
 from autoreproduce.agents.commands import Submit
 from autoreproduce.agents.prompts import Prompts
 from autoreproduce.config import Settings
-from autoreproduce.errors import BudgetError, ReplyError, TrialError
+from autoreproduce.errors import BudgetError, ContextError, ReplyError, TrialError
 from autoreproduce.models.budget import Budget
 from autoreproduce.models.open import open_model
 from autoreproduce.trials.trial import Trial, TrialRecord
@@ -108,3 +108,41 @@ def test_a_resumed_trial_counts_what_it_spent_and_refuses_another_prompt(tmp_pat
         third = agent(tmp_path, server.base_url)
         with pytest.raises(TrialError, match="asked differently"):
             third.ask("ask", what="something else")
+
+
+def test_thinking_alone_is_asked_again_with_a_word_on_it(tmp_path: Path) -> None:
+    replies = [Answer("<think>\nhm", finish="length"), "<think>\nhm\n</think>\nthere"]
+    with chat_server(replies) as server:
+        assert agent(tmp_path, server.base_url).ask("ask", what="it") == "there"
+        roles = [message["role"] for message in server.requests[1].messages]
+        assert roles == ["system", "user"] and "Think briefly" in server.requests[1].prompt
+
+
+def test_thinking_that_the_template_opened_is_left_out_of_a_continued_reply(tmp_path: Path) -> None:
+    replies = [Answer("Perhaps\n\nSUBMIT\n\nor", finish="length"), " not.\n</think>\n\nUPDATE"]
+    with chat_server(replies) as server:
+        assert agent(tmp_path, server.base_url).ask("ask", what="it") == "UPDATE"
+    assert Trial.read(tmp_path / "trial").steps[1].result.reply.startswith(" not.")
+
+
+def test_a_model_that_begins_again_in_place_of_continuing_is_given_up(tmp_path: Path) -> None:
+    begun = Answer("EDIT 1 0\n~~~~python\n" + "value = 1\n" * 50, finish="length")
+    with chat_server(lambda _: begun) as server:
+        with pytest.raises(ReplyError, match=r"began again where .* raise --max-output-tokens"):
+            agent(tmp_path, server.base_url).ask("ask", what="it")
+        assert len(server.requests) == 4
+
+
+def test_a_paper_is_shortened_to_a_context_that_is_known(tmp_path: Path) -> None:
+    asks = agent(tmp_path, "http://127.0.0.1:9/v1")
+    (tmp_path / "templates/read.md").write_text("{{ paper }}\n\n# What is asked\nThe optimiser.")
+    asks.settings = asks.settings.having(context_tokens=4_000)
+    paper = "\n".join(
+        [*(f"Remark {n} on weather." for n in range(2_000)), "The optimiser is Adam."]
+    )
+    text = asks._prompt("read", {"paper": paper}, "")
+    assert len(text) < 12_000 and "The optimiser is Adam." in text and "[…]" in text
+    assert 0.1 < asks.shortened["read"] < 0.4
+    assert asks._prompt("read", {"paper": "Short."}, "").startswith("Short.")
+    with pytest.raises(ContextError, match="larger context"):
+        asks._prompt("ask", {"paper": paper, "what": "x" * 12_000}, "")

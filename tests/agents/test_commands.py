@@ -286,7 +286,8 @@ def test_sections_come_in_any_order():
 @pytest.mark.parametrize(
     ("reply", "words"),
     [
-        ("UPDATE\nUse L2.", "found none"),
+        ("UPDATE\n", "found none"),
+        ("UPDATE\n## Summary\nUse L2.", "found none"),
         ("UPDATE\n## Feedback\n\n## Summary\nx", "found an empty one"),
         ("UPDATE\n## Feedback\n```\nx\n## Summary\ny", "is not closed"),
     ],

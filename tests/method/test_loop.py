@@ -342,3 +342,46 @@ def test_preprocess_is_given_and_stays(tmp_path: Path) -> None:
     assert ended.status == "matched"
     assert "preprocess.py" not in bench.files
     assert "cannot be changed" in code.sent_back[0]
+
+
+@pytest.mark.parametrize("useless", [edit("print(z)", "1 1"), "UNUSABLE"])
+def test_attempts_that_change_nothing_end_the_phase(tmp_path: Path, useless: str) -> None:
+    code = Scripted(edit("print(z)"), *["why", useless] * 3)
+    ended, _ = run(tmp_path, code)
+    assert (ended.status, ended.attempts) == ("failed", 3)
+    assert ended.reason.startswith("3 attempts in a row changed nothing: it ended with exit code 1")
+
+
+def test_a_change_between_begins_the_count_again(tmp_path: Path) -> None:
+    same = ["why", edit("print(z)", "1 1")]
+    other, last = edit("print(y)", "1 1"), edit("x = 1", "1 1")
+    code = Scripted(edit("print(z)"), *same * 2, *["why", other] * 2, "why", last)
+    ended, _ = run(tmp_path, code, Scripted("SUBMIT"))
+    assert (ended.status, ended.attempts) == ("matched", 5)
+
+
+def test_a_review_that_asks_for_the_same_a_third_time_ends_the_phase(tmp_path: Path) -> None:
+    update = "UPDATE\n## Feedback\nBetter.\n## Summary\nunchanged"
+    code = Scripted(*(edit(f"x = {n}") for n in range(3)))
+    ended, bench = run(tmp_path, code, Scripted(update, update, update))
+    assert (ended.status, ended.attempts) == ("ran", 2)
+    assert ended.reason.startswith("the same was asked for 3 times: it runs")
+    assert bench.files["method.py"].startswith("x = 2")
+
+
+def test_a_section_over_the_limit_continues_when_it_is_asked_for_again(tmp_path: Path) -> None:
+    paper = "# 1 Intro\nA gate.\n# 2 Long\n" + "word " * 2_000 + "the end. 94.3\n"
+    research = Scripted("SECTION: 2", "SECTION: 2", "SUBMIT")
+    run(tmp_path, Scripted(edit("x = 1")), research, paper=paper)
+    (_, first), (_, second) = research.variables[2]["sections"]
+    assert "more characters: ask for it once more" in first and "the end" not in first
+    assert second.endswith("the end. [withheld]")
+
+
+def test_a_section_that_is_not_there_shows_what_is_nearest(tmp_path: Path) -> None:
+    paper = "\n\n".join(["Weather is fine. " * 60] * 9 + ["A gate opens at 94.3 by half."])
+    research = Scripted("SECTION: The gate", "SUBMIT")
+    run(tmp_path, Scripted(edit("x = 1")), research, paper=paper)
+    shown = research.variables[1]["sections"][0][1]
+    assert shown.startswith("There is no such section.\n\nNearest")
+    assert "A gate opens at [withheld] by half." in shown and len(shown) < 3_200

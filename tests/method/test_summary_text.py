@@ -5,6 +5,7 @@ import pytest
 from autoreproduce.errors import CommandError
 from autoreproduce.method.summary_text import require_whole, summary_text
 
+CHINESE = "模型把图像块变成令牌，用注意力在令牌之间交换信息，然后再映射回图像块。"
 BODY = "# The method\n\nTokens attend to patches.\n\n1. Softmax over tokens."
 
 
@@ -61,3 +62,9 @@ def test_what_is_not_whole_is_refused(stage, text, problem):
 def test_what_is_whole_passes():
     require_whole("overall", "word " * 50)
     require_whole("method", "word " * 60 + "\n" + CHECKLIST)
+
+
+def test_words_of_a_script_without_spaces_count() -> None:
+    require_whole("method", CHINESE * 8)
+    with pytest.raises(CommandError, match="not whole"):
+        require_whole("method", CHINESE * 4)

@@ -394,6 +394,11 @@ def test_blocks_and_thinking_in_a_reply():
     assert reply_of(message).text == "ab" and reply_of(message).finish == "stop"
     assert reply_of(AIMessage("<think>\nSUBMIT\n</think>\n\nEDIT 1 1")).text == "EDIT 1 1"
     assert reply_of(AIMessage("x = '<think>a</think>'")).text == "x = '<think>a</think>'"
+    assert reply_of(AIMessage("so I\nSUBMIT\n</think>\n\nEDIT 1 1")).text == "EDIT 1 1"
+    assert reply_of(AIMessage("[THINK]hm[/THINK]\n  EDIT 1 1")).text == "  EDIT 1 1"
+    assert reply_of(AIMessage("<think>a</think>\n<think>b</think>\nEDIT 1 1")).text == "EDIT 1 1"
+    assert reply_of(AIMessage("<think>\nSUBMIT")).text == ""
+    assert reply_of(AIMessage("<think>\nSUBMIT")).raw == "<think>\nSUBMIT"
     assert (
         reply_of(AIMessage("x", response_metadata={"finish_reason": "MAX_TOKENS"})).finish
         == "length"

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from autoreproduce.files.bounded import parse_json
 from autoreproduce.method.paper_lineage import matching
 from autoreproduce.method.paper_lineage.entry import LineageEntry, shorten
+from autoreproduce.models.loose_json import json_in_reply
 from autoreproduce.papers.arxiv_client import without_version
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def parse_choice(reply: str) -> list[Named] | None:
     """
     begin, end = reply.find("["), reply.rfind("]")
     try:
-        items = parse_json(reply[begin : end + 1]) if 0 <= begin < end else None
+        items = json_in_reply(reply[begin : end + 1]) if 0 <= begin < end else None
     except ValueError:
         return None
     if not isinstance(items, list):

@@ -85,6 +85,17 @@ def test_it_specifies_writes_mends_and_is_checked_against_the_paper(run):
 
 
 @pytest.mark.slow
+def test_a_review_of_passages_is_shown_the_section_that_it_asks_for(run):
+    with chat_server(model(GOOD, ["SECTION: the count", "SUBMIT"])) as server:
+        done = run(server, solver="autoreproduce")
+    assert done.outcome.metric == 1, done.outcome.reason
+    first, second = (request.prompt for request in server.requests[2:])
+    assert "ask for the section that defines it" in first
+    assert "# The section that you asked for: the count" in second
+    assert "The mean is the sum by the count" in second.rsplit("# The section that", 1)[-1]
+
+
+@pytest.mark.slow
 def test_what_the_research_agent_asks_for_is_done(run):
     update = "1. line 8 takes the maximum\n\nUPDATE\n## Feedback\nDivide the sum by the count.\n## Summary\nunchanged"
     with chat_server(model(OTHER, [update, "SUBMIT"])) as server:

@@ -1,0 +1,69 @@
+"""The messages of a conversation with a model, and what is said of a reply without an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from langchain_core.messages import BaseMessage
+
+EMPTY = "Your last reply was empty. Answer now, in the form asked for."
+THOUGHT = "Your last reply held thinking alone{}. Think briefly, then answer in the form asked for."
+CONTINUE = (
+    "The reply was cut at the limit on its length. Continue exactly there, in the middle of a line "
+    "if need be: no new fence, no words before, nothing repeated."
+)
+
+
+def asked_again(messages: list[BaseMessage], reply: str, cut: bool) -> list[BaseMessage]:
+    """The conversation with a word on the empty reply in its last message: some models refuse two
+    messages of a user in a row.
+    """
+    last = messages[-1].content if messages else None
+    if not isinstance(last, str):
+        return messages
+    limit = ", and was cut at the limit on its length" if cut else ""
+    return [*messages[:-1], human(f"{last}\n{THOUGHT.format(limit) if reply.strip() else EMPTY}")]
+
+
+def emptiness(reply: str, cut: bool) -> str:
+    """What is said of replies without an answer, the last of which is `reply`."""
+    if reply.strip():
+        return "held thinking alone"
+    why = " at the limit on their length, as of a model that thinks" if cut else ""
+    return f"were empty{why}"
+
+
+def message_text(message: BaseMessage) -> str:
+    """A message's text; pictures are named, not shown."""
+    if isinstance(message.content, str):
+        return message.content
+    blocks = [b if isinstance(b, dict) else {"text": b} for b in message.content]
+    return "\n".join(str(block.get("text", "(a picture)")) for block in blocks)
+
+
+def system(text: str) -> BaseMessage:
+    """The message that says who is asked."""
+    from langchain_core.messages import SystemMessage
+
+    return SystemMessage(text)
+
+
+def human(text: str, pictures: Sequence[str] = ()) -> BaseMessage:
+    """A user message; `pictures` are data: URLs."""
+    from langchain_core.messages import HumanMessage
+
+    if not pictures:
+        return HumanMessage(text)
+    shown: list[str | dict[Any, Any]] = [
+        {"type": "image_url", "image_url": {"url": url}} for url in pictures
+    ]
+    return HumanMessage([{"type": "text", "text": text}, *shown])
+
+
+def ai(text: str) -> BaseMessage:
+    """A reply of the model."""
+    from langchain_core.messages import AIMessage
+
+    return AIMessage(text)
