@@ -206,7 +206,8 @@ def test_attempts_run_out_and_the_phase_has_failed(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_langgraph_allows_every_attempt(tmp_path: Path) -> None:
     """Its own limit of steps was once 25: the loop sets one that fits --max-debug."""
-    code = Scripted(edit("print(z)"), *["why", edit("print(z)", "1 1")] * 12)
+    fixes = [["why", edit(f"print(z{n})", "1 1")] for n in range(12)]
+    code = Scripted(edit("print(z)"), *(reply for pair in fixes for reply in pair))
     ended, _ = run(tmp_path, code, max_debug=12)
     assert (ended.status, ended.attempts, code.replies) == ("failed", 12, [])
 
