@@ -6,12 +6,14 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from autoreproduce.agents.prompts import Prompts
+from autoreproduce.claims.user_claims import claims_of_task
 from autoreproduce.content import folder
 from autoreproduce.models.budget import Budget
 from autoreproduce.papers import figures_for_model
 from autoreproduce.trials.metrics_file import schema_text
 
 if TYPE_CHECKING:
+    from autoreproduce.claims.claim import Claim
     from autoreproduce.config import Settings
     from autoreproduce.files.tree import Tree
     from autoreproduce.papers import Paper
@@ -42,11 +44,19 @@ def task_folder(
         task=task,
         paper=paper,
         figures=figures,
+        results=_results(task),
         schema=schema_text([metric.name for metric in task.metrics], evidence=not task.recomputes),
         **_limits_shown(task, settings, limits),
     )
     tree.write(TASK, text)
     return text
+
+
+def _results(task: Task) -> list[Claim]:
+    """The claims that are known before the attempt and are no metric of the task: the user's."""
+    known = claims_of_task(task)
+    metrics = {metric.name for metric in task.metrics}
+    return [claim for claim in known.claims if claim.id not in metrics] if known else []
 
 
 def remove_given(tree: Tree) -> None:
