@@ -113,6 +113,8 @@ def observed_from_probe(found: ProbedStructure, *, watched_to_end: bool = False)
     optimizer, model, schedule = found.optimizer, found.model, found.scheduler
     ran = found.source in ("training", "running")
     steps, epochs, seeds = found.steps, found.epochs, tuple(found.seeds)
+    # what goes into a part of what is trained, as a U-Net within a method, is not the program's
+    whole = model is None or found.trained is None or model.parameters >= found.trained
     made = 1 if found.optimizers_made is None else found.optimizers_made
     # one after another, in one program
     runs = len(seeds) if seeds and made % len(seeds) == 0 else 1
@@ -130,8 +132,8 @@ def observed_from_probe(found: ProbedStructure, *, watched_to_end: bool = False)
         seeds=seeds,
         samples=found.samples,
         parameters=model.parameters if model else None,
-        input_shape=_item_shape(model.inputs if model else ()),
-        output_shape=_item_shape(model.outputs if model else ()),
+        input_shape=_item_shape(model.inputs if model and whole else ()),
+        output_shape=_item_shape(model.outputs if model and whole else ()),
         losses=tuple(found.losses),
         file_rows={one.name: one.rows for one in found.files if one.rows},
         held={name: tuple(rows) for name, rows in found.held.items()},

@@ -140,4 +140,12 @@ def claims_of_task(task: Task) -> ClaimsFile | None:
 
 
 def _row_and_metric(claim: Claim) -> tuple[str, ...]:
-    return tuple(part.casefold() for part in (*claim.headings, plain(claim.metric)))
+    """The headings and the metric; a column that is headed by the metric says nothing more."""
+    metric = plain(claim.metric).casefold()
+    headings = (part.casefold() for part in claim.headings)
+    others = (each for each in headings if _letters(each) != _letters(metric))
+    return (*others, _letters(metric) or metric)
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[\W_]+", "", plain(name)).casefold()

@@ -217,6 +217,14 @@ def test_the_user_s_claim_replaces_the_one_with_its_names() -> None:
     assert with_user_claims(none, [mine]).claims == (mine,)
 
 
+def test_a_column_that_is_headed_by_the_metric_says_nothing_more() -> None:
+    read = claim(1711.49, row=("Matching",), column=("Final cost",), metric="final cost")
+    mine = read_user_claim("Matching: final_cost = 1711.49 ± 73.3 lower")
+    assert [c.spread is not None for c in with_user_claims(file_of(read), [mine]).claims] == [True]
+    other = claim(1.0, row=("Matching+",), column=("Final cost",), metric="final cost")
+    assert len(with_user_claims(file_of(other), [mine]).claims) == 2
+
+
 def test_directions_that_names_tell() -> None:
     known = {
         "accuracy": "higher",
