@@ -180,7 +180,12 @@ for x, y in torch.utils.data.DataLoader(data, batch_size=6):
 @pytest.mark.parametrize(("trained", "shape"), [(900, (3, 8, 8)), (987, ())])
 def test_the_input_of_a_part_is_not_the_program_s(trained: int, shape: tuple[int, ...]) -> None:
     """A U-Net that works on a wavelet's coefficients does not see the pictures' size."""
-    model = {"class": "UNet", "parameters": 900, "inputs": [[8, 3, 8, 8]], "outputs": [[8, 3, 8, 8]]}
+    model = {
+        "class": "UNet",
+        "parameters": 900,
+        "inputs": [[8, 3, 8, 8]],
+        "outputs": [[8, 3, 8, 8]],
+    }
     found = {"source": "training", "unseen": [], "model": model, "trained": trained}
     assert observed_from_probe(structure_of(found)).input_shape == shape
 
