@@ -143,9 +143,9 @@ def _row_and_metric(claim: Claim) -> tuple[str, ...]:
     """The headings and the metric; a column that is headed by the metric says nothing more."""
     metric = plain(claim.metric).casefold()
     headings = (part.casefold() for part in claim.headings)
-    others = (each for each in headings if _letters(each) != _letters(metric))
-    return (*others, _letters(metric) or metric)
+    others = (each for each in headings if _letters_alone(each) != _letters_alone(metric))
+    return (*others, _letters_alone(metric) or metric)
 
 
-def _letters(name: str) -> str:
+def _letters_alone(name: str) -> str:
     return re.sub(r"[\W_]+", "", plain(name)).casefold()

@@ -12,7 +12,7 @@ from autoreproduce.config import Settings
 from autoreproduce.files.tree import Tree
 from autoreproduce.papers import read_paper
 from autoreproduce.solvers.agent_file import AgentLimits
-from autoreproduce.solvers.task_folder import task_folder
+from autoreproduce.solvers.task_folder import paper_without_results, task_folder
 from autoreproduce.task import Task
 
 
@@ -40,5 +40,6 @@ def task_files(
         )
         tree = Tree(Path(folder) / "workspace")
         tree.make_root()
-        task_folder(tree, task, paper, settings, AgentLimits(minutes=minutes))
+        shown = paper_without_results(paper, task)
+        task_folder(tree, task, shown, settings, AgentLimits(minutes=minutes))
         return {name: tree.read(name) for name in tree.files()}

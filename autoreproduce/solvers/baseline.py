@@ -26,7 +26,7 @@ from autoreproduce.solvers.left_program import PROGRAM, LeftProgram, refuse_mask
 from autoreproduce.solvers.left_repository import left_repository, refuse_whole_paper
 from autoreproduce.solvers.limits import Meter
 from autoreproduce.solvers.recorded import attempt_has_ended
-from autoreproduce.solvers.task_folder import task_folder
+from autoreproduce.solvers.task_folder import paper_without_results, task_folder
 from autoreproduce.trials.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -173,6 +173,7 @@ class BaselineSolver:
             digest=task.digest,
             note=trial.note,
         )
+        paper = paper_without_results(paper, task)
         chat = models.chat("code")
         agent = Agent(
             "code", chat, models.code_name, self.prompts, trial, self.budget, self.settings

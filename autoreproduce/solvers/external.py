@@ -25,7 +25,7 @@ from autoreproduce.solvers.agent_install import installed_agent
 from autoreproduce.solvers.agent_run import AgentRun, keep_own_files
 from autoreproduce.solvers.left_program import LeftProgram, refuse_masked
 from autoreproduce.solvers.left_repository import left_repository
-from autoreproduce.solvers.task_folder import task_folder
+from autoreproduce.solvers.task_folder import paper_without_results, task_folder
 from autoreproduce.trials.steps import ExecutionResult, ModelResult, Step, dollars_of, model_results
 from autoreproduce.trials.workspace import Workspace
 
@@ -124,7 +124,8 @@ class ExternalAgent:
             digest=task.digest,
             note=trial.note,
         )
-        task_folder(attempt.workspace.tree, task, paper, self.settings, attempt.limits)
+        shown = paper_without_results(paper, task)
+        task_folder(attempt.workspace.tree, task, shown, self.settings, attempt.limits)
 
     def _calls(self, attempt: AgentAttempt) -> AgentCalls:
         own = Budget.parse(self.settings.budget.attempt)

@@ -6,6 +6,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from autoreproduce.agents.prompts import Prompts
+from autoreproduce.claims.blanking import blank_values
 from autoreproduce.claims.user_claims import claims_of_task
 from autoreproduce.content import folder
 from autoreproduce.models.budget import Budget
@@ -50,6 +51,17 @@ def task_folder(
     )
     tree.write(TASK, text)
     return text
+
+
+def paper_without_results(paper: Paper, task: Task) -> Paper:
+    """The paper with `[withheld]` for the claims that are known before the attempt, as the code
+    agent of the project's own method reads it: who sees a result can choose among readings by it.
+    """
+    known = claims_of_task(task)
+    if task.writes == "repository" or not known or not known.claims:
+        return paper
+    texts = {name: blank_values(getattr(paper, name), known.claims) for name in ("text", "body")}
+    return paper.model_copy(update=texts)
 
 
 def _results(task: Task) -> list[Claim]:

@@ -6,16 +6,26 @@ from autoreproduce.config import Settings
 from autoreproduce.files.tree import Tree
 from autoreproduce.papers.model import Paper
 from autoreproduce.solvers.agent_file import AgentLimits
-from autoreproduce.solvers.task_folder import task_folder
+from autoreproduce.solvers.task_folder import paper_without_results, task_folder
 from autoreproduce.task import Metric, Task
+
+TEXT = """Each mean is over 250 repetitions.
+
+| method | final cost |
+|---|---|
+| Ours | 1711.49 |
+| Huang | 1708.55 |
+"""
+PAPER = Paper(title="A paper", text=TEXT, body=TEXT, source="text", note="")
 
 
 def text_for(folder: Path, *claims: str) -> str:
     tree = Tree(folder)
     tree.make_root()
     task = Task(id="t", metric=Metric(name="mse"), instruction="", user_claims=list(claims))
-    paper = Paper(title="A paper", text="# A paper", body="", source="text", note="")
-    return task_folder(tree, task, paper, Settings(), AgentLimits(minutes=5))
+    paper = paper_without_results(PAPER, task)
+    told = task_folder(tree, task, paper, Settings(), AgentLimits(minutes=5))
+    return told + tree.read("paper/paper.md").decode()
 
 
 def test_the_users_claims_are_named_by_their_keys_without_their_values(tmp_path: Path) -> None:
@@ -23,8 +33,11 @@ def test_the_users_claims_are_named_by_their_keys_without_their_values(tmp_path:
         tmp_path, "Ours: final cost = 1711.49 ± 73.3 lower", "Huang: steps = 3.58 lower"
     )
     assert "- `ours_final_cost`: Ours: final cost; lower is better\n- `huang_steps`" in text
-    assert "1711" not in text and "3.58" not in text
+    assert "3.58" not in text and "250 repetitions" in text
+    assert "1711" not in text and "| Ours | [withheld] |" in text  # the paper has it too
+    assert "are `[withheld]` there" in text
 
 
 def test_without_claims_nothing_is_said_of_them(tmp_path: Path) -> None:
-    assert "Results of the paper" not in text_for(tmp_path)
+    text = text_for(tmp_path)
+    assert "Results of the paper" not in text and "withheld" not in text and "1711.49" in text
