@@ -32,10 +32,12 @@ ROLE, NAME = "code", "act"  # of each call, beside the trial's phase
 
 def invoke_config(trial: Trial, settings: Settings) -> Any:
     """What an agent is invoked with: room for its steps, and the calls' place, by which a tape
-    finds its replies.
+    finds its replies. The tools that one message calls run one after another, in its order: the
+    journal is a chain of steps, and a resumed attempt meets them in the same order.
     """
     place = CallSite(ROLE, trial.phase_name, NAME)
-    return {"recursion_limit": 8 * settings.budget.max_steps + 20, "metadata": place._asdict()}
+    steps = 8 * settings.budget.max_steps + 20
+    return {"recursion_limit": steps, "metadata": place._asdict(), "max_concurrency": 1}
 
 
 class _Calls:

@@ -198,6 +198,26 @@ def test_a_history_that_is_too_long_ends_the_attempt_and_what_lies_there_counts(
 
 
 @pytest.mark.slow
+def test_tools_that_one_message_calls_are_steps_in_its_order(tmp_path: Path) -> None:
+    """Run side by side they wrote into each other's places, and the trial was not to be trusted."""
+    lines = [f"sleep 0.{3 - n}; echo {n}" for n in range(4)]
+    several = Answer("", tools=tuple(("bash", {"command": line}) for line in lines))
+
+    def answer(request: Request) -> Answer | str:
+        turns = sum(message["role"] == "assistant" for message in request.messages)
+        return several if turns == 0 else tool_agent(request)
+
+    with chat_server(answer) as server:
+        done = run_solver(tmp_path, server.base_url, "basic")
+    steps = steps_of(tmp_path)
+    assert done.outcome.status == "measured" and [step.index for step in steps] == [
+        *range(len(steps))
+    ]
+    said = [step.result.stdout for step in steps if step.name == "bash"][:4]
+    assert [text.split()[-1] for text in said] == ["0", "1", "2", "3"]
+
+
+@pytest.mark.slow
 def test_the_suites_budget_stops_it_and_a_larger_one_resumes_it(tmp_path: Path) -> None:
     with chat_server(papercoder) as server:
         shared = Shared(budget=Budget(limit_tokens=1_600))
