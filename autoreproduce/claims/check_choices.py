@@ -30,8 +30,9 @@ def check_choices(choices: Sequence[Choice], paper: str, task: str = "") -> list
     texts = [quotable(text) for text in (*source.texts, plain(task)) if text]
     found = []
     for choice in choices:
-        stated = choice.kind != "stated" or _is_stated(choice.place, source, texts)
-        if not stated and not _names_equations(choice.place, paper):
+        if choice.kind == "stated" and not (
+            _is_stated(choice.place, source, texts) or _names_equations(choice.place, paper)
+        ):
             found.append(
                 Problem(
                     choice.what,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -57,18 +58,21 @@ def paper_without_results(paper: Paper, task: Task) -> Paper:
     """The paper with `[withheld]` for the claims that are known before the attempt, as the code
     agent of the project's own method reads it: who sees a result can choose among readings by it.
     """
-    known = claims_of_task(task)
-    if task.writes == "repository" or not known or not known.claims:
+    if task.writes == "repository" or not (known := _known_claims(task)):
         return paper
-    texts = {name: blank_values(getattr(paper, name), known.claims) for name in ("text", "body")}
+    texts = {name: blank_values(getattr(paper, name), known) for name in ("text", "body")}
     return paper.model_copy(update=texts)
 
 
 def _results(task: Task) -> list[Claim]:
     """The claims that are known before the attempt and are no metric of the task: the user's."""
-    known = claims_of_task(task)
     metrics = {metric.name for metric in task.metrics}
-    return [claim for claim in known.claims if claim.id not in metrics] if known else []
+    return [claim for claim in _known_claims(task) if claim.id not in metrics]
+
+
+def _known_claims(task: Task) -> Sequence[Claim]:
+    known = claims_of_task(task)
+    return known.claims if known else ()
 
 
 def remove_given(tree: Tree) -> None:
