@@ -172,3 +172,10 @@ def names_metric(headings: Sequence[str], metric: str) -> bool:
 def quotable(text: str) -> str:
     """What must agree of a quotation: letters, digits and the signs of numbers, no blanks."""
     return re.sub(r"[^\w.%±^-]|\.(?!\d)|(?<!\d)-|_", "", text.casefold())
+
+
+def letters_alone(name: str) -> str:
+    """Its letters and digits in lower case, by which names are the same: «Final cost» and
+    `final_cost`.
+    """
+    return "".join(letter for letter in plain(name).casefold() if letter.isalnum())

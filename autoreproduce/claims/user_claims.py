@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from autoreproduce.claims.claim import Claim, ClaimsFile, Spread
 from autoreproduce.claims.keys import id_of
 from autoreproduce.claims.numbers import Printed, number_of
-from autoreproduce.claims.plain import plain
+from autoreproduce.claims.plain import letters_alone, plain
 from autoreproduce.claims.replies import field_errors
 from autoreproduce.errors import UsageError
 from autoreproduce.task import Task
@@ -143,9 +143,5 @@ def _row_and_metric(claim: Claim) -> tuple[str, ...]:
     """The headings and the metric; a column that is headed by the metric says nothing more."""
     metric = plain(claim.metric).casefold()
     headings = (part.casefold() for part in claim.headings)
-    others = (each for each in headings if _letters_alone(each) != _letters_alone(metric))
-    return (*others, _letters_alone(metric) or metric)
-
-
-def _letters_alone(name: str) -> str:
-    return re.sub(r"[\W_]+", "", plain(name)).casefold()
+    others = (each for each in headings if letters_alone(each) != letters_alone(metric))
+    return (*others, letters_alone(metric) or metric)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from autoreproduce.claims.choices import incomparable
 from autoreproduce.claims.claim import Rules
-from autoreproduce.claims.plain import plain
+from autoreproduce.claims.plain import letters_alone
 from autoreproduce.claims.verdicts.comparable import MeasuredAs
 from autoreproduce.claims.verdicts.intervals import mean_interval
 from autoreproduce.claims.verdicts.orderings import judge_orderings
@@ -158,19 +158,15 @@ def _value_of_run(claim: Claim, run: SeedRun, is_number: bool) -> float | None:
 
 def _claim_of_number(claims: Sequence[Claim], task: Task) -> str:
     """The id of the claim that the task's own number is measured for; "" if none stands out."""
-    names = {_letters(task.metric.name), _letters(task.metric.paper_name)} - {""}
+    names = {letters_alone(task.metric.name), letters_alone(task.metric.paper_name)} - {""}
     own = [claim for claim in claims if not claim.is_baseline]
     by_id = [claim for claim in own if claim.id == task.metric.name]
-    by_name = [claim for claim in own if _letters(claim.metric) in names]
+    by_name = [claim for claim in own if letters_alone(claim.metric) in names]
     main = [claim for claim in by_name if claim.main]
     for found in (by_id, by_name, main):
         if len(found) == 1:
             return found[0].id
     return ""
-
-
-def _letters(name: str) -> str:
-    return "".join(letter for letter in plain(name).casefold() if letter.isalnum())
 
 
 def _sentence(
