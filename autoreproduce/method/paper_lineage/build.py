@@ -18,7 +18,12 @@ from autoreproduce.method.paper_lineage.ahead import obstacle
 from autoreproduce.method.paper_lineage.choose import ChosenReference, choose, own_ids
 from autoreproduce.method.paper_lineage.entry import LineageEntry
 from autoreproduce.method.paper_lineage.locate import LocatedPaper, locate
-from autoreproduce.method.paper_lineage.pick import clone_folder, fetch_files, pick
+from autoreproduce.method.paper_lineage.pick import (
+    clone_folder,
+    fetch_files,
+    holds_own_method,
+    pick,
+)
 from autoreproduce.method.paper_lineage.repository import MAX_REPOSITORY_MB, Info, describe, permits
 from autoreproduce.method.paper_lineage.summarise import read_cited, summarise
 from autoreproduce.papers.arxiv_client import without_version
@@ -178,7 +183,7 @@ class Builder:
             return
         if not paths:
             tree = info.tree if info else {p: size or 0 for p, size in cloned.files.items()}
-            paths, entry.reason = self._pick(entry, name, tree)
+            paths, entry.reason = self._pick(entry, name, self._without_own_method(entry, tree))
         if not paths:
             return
         fetched = fetch_files(name, commit, paths, self.trial, self.settings)
@@ -196,6 +201,13 @@ class Builder:
             return pick(self.task, entry.title, summary, name, tree, self.code)
         except ReplyError as error:
             return [], f"the code agent chose no file: {error}"
+
+    def _without_own_method(self, entry: LineageEntry, tree: dict[str, int]) -> dict[str, int]:
+        """The files but those named after the method that is to be reproduced."""
+        others = {p: size for p, size in tree.items() if not holds_own_method(p, self.task)}
+        if left_out := len(tree) - len(others):
+            entry.notes.append(f"{left_out} files named after the method itself were left out")
+        return others
 
     def _store(self, entry: LineageEntry) -> None:
         try:

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from autoreproduce.agents.commands import Add
 from autoreproduce.agents.parsing import parse
+from autoreproduce.claims.plain import letters_alone
 from autoreproduce.errors import CommandError, LineageError
 from autoreproduce.method.paper_lineage import clone
 from autoreproduce.method.paper_lineage.entry import PickedFile, shorten, slug
@@ -30,6 +31,7 @@ PER_FILE = 12_000
 README = 2_000
 LEAST = 500  # of a file that is worth showing
 MOST = 4
+SHORT_NAME = 4  # letters of a method's name that stand in many a longer word
 TREE_CHARACTERS = 6_000  # about 2,000 tokens
 _BESIDE = re.compile(
     r"(^|/)(tests?|docs?|figs?|figures|images|assets|examples?/data|\.github|notebooks?)(/|$)", re.I
@@ -42,6 +44,17 @@ class FetchedFiles(BaseModel):
     files: list[PickedFile] = []
     code: dict[str, str] = {}
     remarks: list[str] = []
+
+
+def holds_own_method(path: str, task: Task) -> bool:
+    """Whether a file is named after the method that is to be reproduced.
+
+    Libraries of a field implement later papers too. A short name is a whole word of the path.
+    """
+    names = {letters_alone(name) for name in (task.method, task.id)} - {""}
+    words = set(re.findall(r"[a-z0-9]+", path.casefold()))
+    letters = letters_alone(path)
+    return any(name in (words if len(name) <= SHORT_NAME else letters) for name in names)
 
 
 def pick(

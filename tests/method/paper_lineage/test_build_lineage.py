@@ -59,6 +59,18 @@ def put_repository(world: World, files: dict[str, str | bytes], **said: object) 
 
 
 @pytest.mark.slow
+def test_files_named_after_the_paper_s_own_method_are_not_offered(world: World) -> None:
+    """Libraries of a field hold later methods too."""
+    own = dict.fromkeys(["models/LM.py", "scripts/toy/run.sh", "lm_layers.py"], PROGRAM)
+    others = dict.fromkeys(["model.py", "films.py", "toys.py"], PROGRAM)
+    put_repository(world, {**own, **others, "LICENSE": MIT})
+    entry = only(world)
+    assert entry.status == "code" and not set(entry.code) & set(own)
+    assert "3 files named after the method itself were left out" in entry.notes
+    (asked,) = world.prompts("pick")
+    assert "toys.py" in asked and not any(path in asked for path in own)
+
+
 def test_three_papers_with_their_code(world: World) -> None:
     entries = world.build()
     assert [(e.title, e.status, e.reason) for e in entries] == [
