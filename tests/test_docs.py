@@ -177,6 +177,7 @@ def messages() -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_every_message_of_troubleshooting_is_one_of_the_program():
     headings = re.findall(r"^### `(.+)`$", text_of(ROOT / "docs/troubleshooting.md"), re.MULTILINE)
     assert 15 <= len(headings) == len(set(headings))

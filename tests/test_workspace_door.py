@@ -235,6 +235,7 @@ def faults() -> list[str]:
     return Rule({**own, **planted, **BREACHES, **HELD}).faults()
 
 
+@pytest.mark.slow
 def test_nothing_but_the_tree_opens_a_workspace(faults: list[str]) -> None:
     added = {*BREACHES, *HELD}
     own = [fault for fault in faults if fault.partition(":")[0] not in added]

@@ -613,6 +613,7 @@ def mangled(rng: random.Random) -> str:
     return text
 
 
+@pytest.mark.slow
 def test_ten_thousand_mangled_replies():
     rng = random.Random(20240711)
     outcomes = {"parsed": 0, "refused": 0}
@@ -635,6 +636,7 @@ def test_ten_thousand_mangled_replies():
     assert min(outcomes.values()) > 1000, outcomes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "reply",
     [

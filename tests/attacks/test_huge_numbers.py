@@ -69,6 +69,7 @@ LONG = "9" * 300 + "x" + "9" * 300
 LONGER = "9" * 5000 + "x2"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [LONG, LONGER, "x".join(["9"] * 5000), "9" * 5000, "1e999"])
 def test_a_choice_of_any_size_is_read_and_compared(value: str) -> None:
     reply = f"- what: input\n  value: {value!r}\n  paper: 3x32\n  kind: open\n  why: small\n"

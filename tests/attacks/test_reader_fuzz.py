@@ -228,6 +228,7 @@ def attempt(name: str, data: bytes) -> None:
     assert time.process_time() - began < LONGEST, (name, data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", READERS)
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(changes=CHANGES, raw=st.none() | st.binary(max_size=200))

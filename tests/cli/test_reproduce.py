@@ -58,6 +58,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_metric_is_measured_by_running_the_refactored_program(recorded: Path) -> None:
     outcome = json.loads((recorded / "trial/outcome.json").read_text())
     assert outcome["status"] == "measured"

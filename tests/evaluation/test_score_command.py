@@ -146,12 +146,9 @@ def test_what_is_left_out_is_reported_and_a_notebook_hides_no_module(program):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "trick",
-    [
-        "os.mkfifo('metrics.json')",
-        pytest.param("os.symlink('/dev/zero', 'metrics.json')", marks=pytest.mark.slow),
-    ],
+    "trick", ["os.mkfifo('metrics.json')", "os.symlink('/dev/zero', 'metrics.json')"]
 )
 def test_a_metrics_file_that_never_ends_is_not_read(program, trick):
     program.write_text(f"{PROGRAM}os.remove('metrics.json')\n{trick}\n")
@@ -222,7 +219,8 @@ def test_the_folder_one_stands_in_is_the_program_again_after_a_change(program, o
 RAN = ["--levels", "execution", "--run", "python mine.py"]
 
 
-@pytest.mark.parametrize("more", [pytest.param([], marks=pytest.mark.slow), RAN])
+@pytest.mark.slow
+@pytest.mark.parametrize("more", [[], RAN])
 def test_a_floor_under_a_score_that_is_not_had_is_no_success(program, more):
     wanted = [program, "--task", "lsm", *more, "--sandbox", "process"]
     assert score(*wanted).exit_code == 0

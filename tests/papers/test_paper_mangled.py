@@ -50,6 +50,7 @@ def attempt(name: str, data: bytes) -> None:
         assert isinstance(body_of(parts.text), str)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WHOLE)
 @few
 @given(changes=st.lists(CHANGE, min_size=1, max_size=6))
@@ -64,6 +65,7 @@ def test_bytes_that_are_no_paper(name, data):
     attempt(name, data)
 
 
+@pytest.mark.slow
 @few
 @given(text=st.text(max_size=400))
 def test_any_text(text):

@@ -357,6 +357,7 @@ def test_a_summary_of_the_steps_is_a_step_and_the_task_stays(run, monkeypatch):
     assert names.count("summary") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("stub", "there"), [("signature", False), ("docstring", True)])
 def test_what_is_left_of_a_masked_function(run, stub, there):
     with chat_server([RIGHT]) as server:

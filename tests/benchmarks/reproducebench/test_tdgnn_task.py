@@ -145,6 +145,7 @@ def test_sparse_dropout_drops_entries_and_keeps_the_mean(model, tree):
     assert net.eval().drop_sparse(x) is x
 
 
+@pytest.mark.slow
 def test_every_weight_learns_and_has_its_own_decay(main, model, tree):
     import torch
 
