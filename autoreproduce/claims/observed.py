@@ -51,7 +51,7 @@ class Observed(Frozen):
     epochs: float | None = None
     seeds: tuple[int, ...] = ()
     samples: int | None = Field(None, description="size of the training set")
-    parameters: int | None = Field(None, description="of the model")
+    parameters: int | None = Field(None, description="of the model; of its parts together")
     input_shape: tuple[int, ...] = Field((), description="of one item, without the batch")
     output_shape: tuple[int, ...] = ()
     losses: tuple[str, ...] = ()
@@ -113,8 +113,10 @@ def observed_from_probe(found: ProbedStructure, *, watched_to_end: bool = False)
     optimizer, model, schedule = found.optimizer, found.model, found.scheduler
     ran = found.source in ("training", "running")
     steps, epochs, seeds = found.steps, found.epochs, tuple(found.seeds)
-    # what goes into a part of what is trained, as a U-Net within a method, is not the program's
-    whole = model is None or found.trained is None or model.parameters >= found.trained
+    # a part of what is trained, as a U-Net within a method, has neither the program's input nor
+    # all of its parameters
+    trained = found.trained or 0
+    whole = model is None or model.parameters >= trained
     made = 1 if found.optimizers_made is None else found.optimizers_made
     # one after another, in one program
     runs = len(seeds) if seeds and made % len(seeds) == 0 else 1
@@ -131,7 +133,7 @@ def observed_from_probe(found: ProbedStructure, *, watched_to_end: bool = False)
         epochs=epochs / runs if epochs is not None and watched_to_end and ran else None,
         seeds=seeds,
         samples=found.samples,
-        parameters=model.parameters if model else None,
+        parameters=max(model.parameters, trained) if model else None,
         input_shape=_item_shape(model.inputs if model and whole else ()),
         output_shape=_item_shape(model.outputs if model and whole else ()),
         losses=tuple(found.losses),

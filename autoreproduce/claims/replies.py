@@ -224,7 +224,7 @@ def _choice(item: Any) -> Choice:
     }
     for name in ("value", "paper"):
         if name in fields:
-            fields[name] = _choice_value(str(fields[name]))
+            fields[name] = _choice_value(fields[name])
     if "key" not in fields and isinstance(fields.get("value"), int):
         what = str(fields.get("what", ""))
         for key in (key for key, name in _COUNTS.items() if re.match(name, what, re.IGNORECASE)):
@@ -232,8 +232,9 @@ def _choice(item: Any) -> Choice:
     return Choice.model_validate(fields)
 
 
-def _choice_value(text: str) -> Value:
-    """A number as such; a percentage, a shape or anything else as text."""
+def _choice_value(given: Any) -> Value:
+    """A number as such; a percentage, a shape or anything else as text, a list as «0.9, 0.999»."""
+    text = ", ".join(map(str, given)) if isinstance(given, list) else str(given)
     printed = _number_in(text)
     if printed is None or printed.percent or shape_of(text):
         return text

@@ -6,8 +6,10 @@ run again, and one of other code is not taken for it.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +26,7 @@ from autoreproduce.benchmarks.reproducebench.discrimination import (
 from autoreproduce.benchmarks.reproducebench.measured import short
 from autoreproduce.benchmarks.reproducebench.schema import read_yaml
 from autoreproduce.benchmarks.reproducebench.tasks import altered_programs_of, reference_files
+from autoreproduce.config import digest
 from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.evaluation.judging.program import Program
 from autoreproduce.evaluation.submission import lay_out
@@ -95,13 +98,13 @@ def _record_of(
 ) -> MeasuredProgram:
     code = code_digest(program.files, reference_files(task), task)
     own = home / f"{program.name}-{code[:8]}"
-    tells, words = _structure_found(program, task, plan.settings, own / "structure")
+    tells, words = _structure_found(program, task, plan.settings, own)
     values = found.values_of(program.name, code)
     for seed in plan.seeds_of(program):
         value = _run_value(program, task, plan, seed, own / f"seed-{seed}")
         if value is not None:
             values[seed] = short(value)
-    return MeasuredProgram(
+    record = MeasuredProgram(
         program=program.name,
         digest=code,
         seeds=sorted(values),
@@ -111,8 +114,26 @@ def _record_of(
         date=now()[:10],
         machine=", ".join(f"{key} {value}" for key, value in hardware().items() if value),
         versions=", ".join(f"{name} {versions()[name]}" for name in PACKAGES if name in versions()),
-        command=f"autoreproduce bench discriminate {task.id} --program {program.name} "
-        f"--seed {plan.settings.seed} --seeds {len(values)}",
+        command=_command(task, program, sorted(values)),
+    )
+    earlier = next((one for one in found.programs if _same_measurement(one, record)), None)
+    return earlier or record
+
+
+def _same_measurement(one: MeasuredProgram, other: MeasuredProgram) -> bool:
+    """Whether two records hold the same values and structure, whenever they were measured."""
+    same = {"program", "digest", "seeds", "values", "structure_tells", "structure"}
+    return one.model_dump(include=same) == other.model_dump(include=same)
+
+
+def _command(task: Task, program: AlteredProgram, seeds: list[int]) -> str:
+    """What measures these seeds again: one command for each row of seeds without a gap."""
+    begun = [seed for seed in seeds if seed - 1 not in seeds]
+    rows = [(first, next(n for n in count(1) if first + n not in seeds)) for first in begun]
+    return "; ".join(
+        f"autoreproduce bench discriminate {task.id} --program {shlex.quote(program.name)} "
+        f"--seed {first} --seeds {length}"
+        for first, length in rows or [(0, 0)]
     )
 
 
@@ -122,7 +143,8 @@ def _structure_found(
     """Whether the program's structure tells it from the reference, and in what it differs."""
     if program.name == REFERENCE:
         return None, ""
-    trial = lay_out(folder, Program(program.files), task)
+    told = digest(task.model_dump(mode="json"))[:8]
+    trial = lay_out(folder / f"structure-{told}", Program(program.files), task)
     try:
         method, remarks = compare_structure(trial, task, settings)
     finally:

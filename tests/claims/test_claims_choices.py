@@ -122,6 +122,12 @@ def test_a_reply_becomes_choices() -> None:
     assert (start.value, start.kind, start.key) == ("Kaiming", "open", None)
 
 
+def test_a_list_is_written_as_its_items() -> None:
+    seen = read_choices(REPLY.replace("value: Kaiming", "key: betas\n  value: [0.9, 0.999]"))[2]
+    assert seen.value == "0.9, 0.999"
+    assert not differences(with_used([seen], Observed(betas=(0.9, 0.999))))
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -187,7 +193,8 @@ def test_the_input_of_a_part_is_not_the_program_s(trained: int, shape: tuple[int
         "outputs": [[8, 3, 8, 8]],
     }
     found = {"source": "training", "unseen": [], "model": model, "trained": trained}
-    assert observed_from_probe(structure_of(found)).input_shape == shape
+    seen = observed_from_probe(structure_of(found))
+    assert (seen.input_shape, seen.parameters) == (shape, trained)
 
 
 def test_a_program_s_text_is_not_what_it_did() -> None:

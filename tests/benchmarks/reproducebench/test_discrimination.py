@@ -136,6 +136,15 @@ def test_programs_are_run_once_over_seeds_and_told_apart(own_task, tmp_path):
     (own_task / told.FILE).write_text((home / told.FILE).read_text())
     task = reproducebench.load_task("mine")
     assert missing_programs(task, told.recorded(task)) == []
+    recorded = {one.program: one for one in told.recorded(task).programs}
+    assert recorded["mistake-1"].command.endswith(" --program mistake-1 --seed 0 --seeds 2")
+    later = CliRunner().invoke(app, [*asked, *places, "--seed", "4", "--program", "reference"])
+    assert later.exit_code == 0, later.output
+    written = yaml.safe_load((home / told.FILE).read_text())["programs"]
+    of_reference, of_mistake = (one["command"] for one in written)
+    assert of_mistake == recorded["mistake-1"].command
+    assert of_reference.endswith("--seed 0 --seeds 2; " + of_reference.split("; ")[1])
+    assert of_reference.endswith(" --program reference --seed 4 --seeds 2")
 
 
 def test_an_unknown_program_is_one_line(tmp_path):
