@@ -15,7 +15,6 @@ from autoreproduce.solvers import open_solver
 from autoreproduce.task import Metric, Result
 
 IDS = [path.name for path in reproducebench.task_folders()]
-WITHOUT_BASELINE = {"humanmac", "timevae", "wcdm"}  # none was written yet; docs/benchmarks.md
 
 
 def missing_programs(task, found):
@@ -35,8 +34,7 @@ def test_the_record_of_a_task_is_whole_and_of_its_present_code(task_id):
     for one in found.programs:
         assert one.date and one.machine and one.versions and task_id in one.command
     roles = [role for row in told.rows_of(task, found) for role in row.roles]
-    assert roles.count("core removed") == 1
-    assert roles.count("baseline") == (task_id not in WITHOUT_BASELINE)
+    assert roles.count("core removed") == roles.count("baseline") == 1
 
 
 def test_other_code_has_no_record(monkeypatch):
