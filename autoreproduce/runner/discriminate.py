@@ -57,11 +57,14 @@ class DiscriminationPlan:
     only: Sequence[str] = ()
     data: Path | None = None
 
+    def wants(self, program: AlteredProgram) -> bool:
+        """Whether a program is run; of the others the structure alone is compared."""
+        return not self.only or bool({program.name, *program.roles} & set(self.only))
+
     def seeds_of(self, program: AlteredProgram) -> range:
-        """Those over which a program is run; without one its structure alone is compared."""
-        wanted = not self.only or {program.name, *program.roles} & set(self.only)
+        """Those over which a program is run."""
         first = self.settings.seed
-        return range(first, first + self.seeds if wanted else first)
+        return range(first, first + self.seeds if self.wants(program) else first)
 
 
 def discriminate(task: Task, plan: DiscriminationPlan) -> Discrimination:
@@ -97,6 +100,9 @@ def _record_of(
     program: AlteredProgram, task: Task, plan: DiscriminationPlan, home: Path, found: Discrimination
 ) -> MeasuredProgram:
     code = code_digest(program.files, reference_files(task), task)
+    known = (one for one in found.programs if (one.program, one.digest) == (program.name, code))
+    if not plan.wants(program) and (record := next(known, None)):
+        return record
     own = home / f"{program.name}-{code[:8]}"
     tells, words = _structure_found(program, task, plan.settings, own)
     values = found.values_of(program.name, code)
