@@ -28,11 +28,13 @@ SCHEMA_TEXT = """\
 The program writes `metrics.json` in its working folder when all is measured \
 (json.dump of plain Python values); a run that saves checkpoints also writes it with each, with \
 the numbers so far:
-{"metrics": {METRICS}, "history": [{"epoch": 1, "loss": <number>, "NAME": <number>}], \
+{"metrics": {METRICS}, "history": [{"epoch": 1, "loss": <number>}], \
 "settings": {"lr": <number>}}
 - "metrics": each final number by its name; finite numbers, not text, not null, not NaN; \
 at least one.
-- "history": one object an epoch, numbers only; a list, empty where nothing was trained.
+- "history": one object an epoch, numbers only: its losses, and what else is measured in it under \
+names that say of which data; of runs one after the other each begins at epoch 1. A list, empty \
+where nothing was trained.
 - "settings": the values that were really used (learning rate, epochs, batch size, widths, \
 seed ...).
 Convert tensors and NumPy values with float() first."""
