@@ -338,7 +338,7 @@ def in_a_terminal(*signals):
     said = process.stderr.readline() + process.stderr.readline()
     for number in signals:
         process.send_signal(number)
-    seen, deadline = b"", time.monotonic() + 15
+    seen, deadline = b"", time.monotonic() + 60
     while time.monotonic() < deadline:
         try:
             if select.select([main], [], [], 0.2)[0]:
@@ -347,6 +347,8 @@ def in_a_terminal(*signals):
                 break
         except OSError:  # the terminal ends with its last process
             break
+    else:
+        process.kill()  # it may wait for a terminal that nobody reads any more
     said += process.stderr.read()
     process.stderr.close()
     os.close(main)
