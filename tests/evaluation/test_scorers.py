@@ -349,3 +349,32 @@ def test_half_a_character_in_a_notebook_is_replaced(tmp_path, task):
     program = read_program(str(tmp_path / "a.ipynb"))
     assert program.files == {"a.py": 'x = "?"\n'}
     lay_out(tmp_path / "t", program, task).close()
+
+
+PART = {"parameters": 900, "tensors": {"30x30": 1}, "layers": {"Linear": 1}, "inputs": [[8, 6, 8]]}
+WHOLE = {
+    "parameters": 1000,
+    "tensors": {"30x30": 1, "10x10": 1},
+    "layers": {"Linear": 2},
+    "inputs": [[8, 3, 32]],
+}
+OTHER = WHOLE | {"tensors": {"25x40": 1}, "layers": {"Conv2d": 4}}
+
+
+def agreements(reference, generated):
+    seen = {"trained": 1000, "model": reference}, {"trained": 1000, "model": generated}
+    return {item.name: item.agreement for item in compare(*seen)}
+
+
+def test_a_part_that_the_reference_shows_must_be_held_in_a_program_s_whole():
+    """A method may call its U-Net from its loss, or through a forward of its own."""
+    held = agreements(PART, WHOLE)
+    assert held["parameters"] == held["parameter tensors"] == held["layers by type"] == 1
+    assert "input shapes" not in held
+    other = agreements(PART, OTHER)
+    assert other["parameters"] == 1 and other["parameter tensors"] == other["layers by type"] == 0
+
+
+def test_a_program_that_shows_a_part_of_itself_is_held_against_all_of_the_reference():
+    assert agreements(WHOLE, PART)["parameter tensors"] == pytest.approx(0.9)
+    assert agreements(PART, PART)["input shapes"] == 1

@@ -58,17 +58,21 @@ class SimpleBaseline(BaseModel, extra="forbid"):
 
     what: str
     edits: list[MistakeEdit] = Field(min_length=1)
+    judge: str = Field("", description="as of a known mistake")
 
 
 @dataclass(frozen=True)
 class AlteredProgram:
-    """The reference after edits: its name in task.yaml, what it is, and its files by name."""
+    """The reference after edits: its name in task.yaml, what it is, its files by name, and what a
+    judge says of it.
+    """
 
     name: str
     what: str
     roles: tuple[Role, ...]
     files: dict[str, str]
     known: Breaking | None = None
+    judge: str = ""
 
     @property
     def digest(self) -> str:
@@ -87,14 +91,17 @@ def altered_programs(
     Raises UsageError if an edit does not fit.
     """
     made = [
-        AlteredProgram(f"mistake-{n}", b.mistake, tuple(b.roles), with_mistake(files, b), b)
+        AlteredProgram(
+            f"mistake-{n}", b.mistake, tuple(b.roles), with_mistake(files, b), b, b.judge
+        )
         for n, b in enumerate(breaking, 1)
         if b.edits and b.profile == profile
     ]
     if baseline is None:
         return made
     changed = with_edits(files, baseline.edits, "baseline")
-    return [*made, AlteredProgram("baseline", baseline.what, ("baseline",), changed)]
+    simple = AlteredProgram("baseline", baseline.what, ("baseline",), changed, None, baseline.judge)
+    return [*made, simple]
 
 
 def with_mistake(files: dict[str, str], mistake: Breaking) -> dict[str, str]:

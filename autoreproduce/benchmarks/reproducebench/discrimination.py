@@ -170,7 +170,7 @@ def _row(task: Task, program: AlteredProgram, record: MeasuredProgram | None) ->
         better,
         record.structure if record else "",
         record.structure_tells if record else None,
-        _judged(known.judge if known else ""),
+        _judged(program.judge),
     )
 
 

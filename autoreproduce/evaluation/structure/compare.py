@@ -31,8 +31,22 @@ class Item:
 
 def compare(reference: Mapping[str, Any], generated: Mapping[str, Any]) -> list[Item]:
     """Every item, in the order in which one reads a program."""
+    part = _shows_a_part(reference) and not _shows_a_part(generated)
+    models = _part_items if part else _model_items
+    return [*models(reference, generated), *_training_items(reference, generated)]
+
+
+def _shows_a_part(found: Mapping[str, Any]) -> bool:
+    """Whether the model that was seen at work holds only some of the parameters that are trained,
+    as a U-Net does that a method calls from its loss.
+    """
+    parameters, trained = found.get("model", {}).get("parameters"), found.get("trained")
+    return parameters is not None and trained is not None and parameters < trained
+
+
+def _model_items(reference: Mapping[str, Any], generated: Mapping[str, Any]) -> list[Item]:
     ours, theirs = reference.get("model", {}), generated.get("model", {})
-    items = [
+    return [
         _compared_item("parameters", ours.get("parameters"), theirs.get("parameters"), closeness),
         _compared_item(
             "parameter tensors", ours.get("tensors"), theirs.get("tensors"), tensors_shared
@@ -51,7 +65,28 @@ def compare(reference: Mapping[str, Any], generated: Mapping[str, Any]) -> list[
             _equal_values,
         ),
     ]
-    return [*items, *_training_items(reference, generated)]
+
+
+def _part_items(reference: Mapping[str, Any], generated: Mapping[str, Any]) -> list[Item]:
+    """Of a reference that shows a part, and a program that shows its whole model: the part must be
+    held in it, and what goes into the one says nothing of what goes into the other.
+    """
+    ours, theirs = reference["model"], generated.get("model", {})
+    tensors, layers = ours.get("tensors"), _layers(ours)
+    return [
+        _compared_item("parameters", reference["trained"], theirs.get("parameters"), closeness),
+        _compared_item(
+            "parameter tensors", tensors, _held(tensors, theirs.get("tensors")), tensors_shared
+        ),
+        _compared_item("layers by type", layers, _held(layers, _layers(theirs)), counts_shared),
+    ]
+
+
+def _held(wanted: Mapping[str, int] | None, given: Mapping[str, int] | None) -> Any:
+    """As much of what is wanted as is given, by kind."""
+    if wanted is None or given is None:
+        return None
+    return {kind: min(count, given.get(kind, 0)) for kind, count in wanted.items()}
 
 
 def _training_items(reference: Mapping[str, Any], generated: Mapping[str, Any]) -> list[Item]:

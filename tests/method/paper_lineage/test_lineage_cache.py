@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from autoreproduce.benchmarks.reproducebench.tasks import load_task, references, task_folders
 from autoreproduce.config import Settings
 from autoreproduce.content import folder
 from autoreproduce.method.paper_lineage import LineageEntry, PickedFile, cache
+from autoreproduce.method.paper_lineage.entry import slug
 from autoreproduce.method.paper_lineage.repository import permits
 
 SHIPPED = sorted(folder("lineage_cache").glob("*/entry.yaml"))
@@ -109,11 +111,18 @@ def test_entries_for_the_models_that_lsm_compares_with_are_shipped() -> None:
     assert [title for title in cited if cache.find(title, None, papers) is None] == []
 
 
+@pytest.mark.parametrize("task_id", [path.name for path in task_folders()])
+def test_most_of_a_task_s_curated_papers_are_shipped(task_id: str) -> None:
+    papers, _ = cache.load([folder("lineage_cache")])
+    curated = references(load_task(task_id))
+    known = [one for one in curated if cache.find(one.title, one.arxiv, papers)]
+    assert len(known) >= 3
+
+
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda p: p.parent.name[:20])
 def test_a_shipped_entry_is_complete_and_holds_no_code(path: Path) -> None:
     paper = cache.CachedPaper.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-    assert paper.arxiv_id
-    assert path.parent.name.startswith(paper.arxiv_id)
+    assert path.parent.name.startswith(paper.arxiv_id or slug(paper.title)[:20])
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", paper.date)
     assert 500 < len(paper.summary) < 2_500
     assert "```" not in paper.summary
