@@ -58,7 +58,7 @@ class DiscriminationPlan:
     data: Path | None = None
 
     def wants(self, program: AlteredProgram) -> bool:
-        """Whether a program is run; of the others the structure alone is compared."""
+        """Whether a program is run; of one that is not, and has no record, the structure is compared."""
         return not self.only or bool({program.name, *program.roles} & set(self.only))
 
     def seeds_of(self, program: AlteredProgram) -> range:
@@ -149,8 +149,8 @@ def _structure_found(
     """Whether the program's structure tells it from the reference, and in what it differs."""
     if program.name == REFERENCE:
         return None, ""
-    told = digest(task.model_dump(mode="json"))[:8]
-    trial = lay_out(folder / f"structure-{told}", Program(program.files), task)
+    version = digest(task.model_dump(mode="json"))[:8]
+    trial = lay_out(folder / f"structure-{version}", Program(program.files), task)
     try:
         method, remarks = compare_structure(trial, task, settings)
     finally:

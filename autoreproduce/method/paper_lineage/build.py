@@ -21,7 +21,7 @@ from autoreproduce.method.paper_lineage.locate import LocatedPaper, locate
 from autoreproduce.method.paper_lineage.pick import (
     clone_folder,
     fetch_files,
-    holds_own_method,
+    named_after_method,
     pick,
 )
 from autoreproduce.method.paper_lineage.repository import MAX_REPOSITORY_MB, Info, describe, permits
@@ -204,7 +204,7 @@ class Builder:
 
     def _without_own_method(self, entry: LineageEntry, tree: dict[str, int]) -> dict[str, int]:
         """The files but those named after the method that is to be reproduced."""
-        others = {p: size for p, size in tree.items() if not holds_own_method(p, self.task)}
+        others = {p: size for p, size in tree.items() if not named_after_method(p, self.task)}
         if left_out := len(tree) - len(others):
             entry.notes.append(f"{left_out} files named after the method itself were left out")
         return others

@@ -46,7 +46,7 @@ class FetchedFiles(BaseModel):
     remarks: list[str] = []
 
 
-def holds_own_method(path: str, task: Task) -> bool:
+def named_after_method(path: str, task: Task) -> bool:
     """Whether a file is named after the method that is to be reproduced.
 
     Libraries of a field implement later papers too. A short name is a whole word of the path.

@@ -71,6 +71,7 @@ def test_files_named_after_the_paper_s_own_method_are_not_offered(world: World) 
     assert "toys.py" in asked and not any(path in asked for path in own)
 
 
+@pytest.mark.slow
 def test_three_papers_with_their_code(world: World) -> None:
     entries = world.build()
     assert [(e.title, e.status, e.reason) for e in entries] == [
