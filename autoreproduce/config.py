@@ -190,13 +190,19 @@ class Settings(SettingsSection):
     seeds: int = Field(
         1, ge=1, le=100, description="runs of the final program, each with its own seed"
     )
+    readings_minutes: float | None = Field(
+        None,
+        ge=0,
+        description="for runs with what the paper leaves open taken otherwise; 0: none "
+        "(default: as long as the runs before, at least 5)",
+    )
     cache_dir: Path = Field(user_cache_path("autoreproduce"), description="data, papers, lineage")
     runs_dir: Path = Field(Path("runs"), description="where trials are made")
 
     # What may differ when a trial is resumed.
     MACHINE: ClassVar[frozenset[str]] = frozenset(
         {"base_url", "api_key", "request_timeout", "max_retries", "budget", "price", "record"}
-        | {"seeds", "time_limit_minutes"}
+        | {"seeds", "readings_minutes", "time_limit_minutes"}
         | {"sandbox", "image", "runtime", "gpus", *Limits.model_fields}
         | {"cache_dir", "runs_dir", "mineru_url"}
         | {"build_ca_bundle", "build_find_links", "build_constraints", "build_base"}

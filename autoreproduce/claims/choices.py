@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, TypeAdapter, model_validator
 
@@ -26,6 +26,13 @@ SCALED = ("steps", "epochs", "samples", "parameters", "input_shape", "seeds")
 DECIDES = ("steps", "epochs", "samples", "parameters", "input_shape")
 _SHAPE = re.compile(r"\d{1,15}(x\d{1,15}){1,9}")
 FITS = 0.95  # of the paper's: 285 of 300 epochs is no other experiment
+
+
+class Alternative(Frozen):
+    """Another value that a careful reader might take, and the reason for it."""
+
+    value: Value
+    why: Name
 
 
 class Choice(Frozen):
@@ -45,6 +52,9 @@ class Choice(Frozen):
     claims: tuple[str, ...] = Field(
         (), description="ids of the claims that it bears on; () for all"
     )
+    alternatives: Annotated[tuple[Alternative, ...], Field(max_length=2)] = Field(
+        (), description="of an open or inferred one that may move a number: what else it may be"
+    )
     used: Value | None = Field(None, description="what the program really used; None: not seen")
 
     @model_validator(mode="after")
@@ -58,6 +68,10 @@ class Choice(Frozen):
             raise ValueError("a choice that is open says why this default is taken")
         if self.paper is not None and self.paper != self.value and not self.why:
             raise ValueError("a value other than the paper's says why")
+        if self.kind == "stated" and self.alternatives:
+            raise ValueError("what the paper states has no alternatives")
+        if any(alike(self.value, one.value) for one in self.alternatives):
+            raise ValueError("alternatives: one is the default's value")
         return self
 
     @property

@@ -161,6 +161,10 @@ class Rules(Frozen):
     cap_of_gain: float = Field(
         0.50, ge=0, description="the same, of the paper's gain over the baseline"
     )
+    # of the readings of one paper, not of its claims: left out of claims.json
+    tested: int = Field(
+        1, ge=1, exclude=True, description="alternatives tested; every limit is divided by it"
+    )
 
 
 class ClaimsFile(Frozen):

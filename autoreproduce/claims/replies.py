@@ -225,11 +225,20 @@ def _choice(item: Any) -> Choice:
     for name in ("value", "paper"):
         if name in fields:
             fields[name] = _choice_value(fields[name])
+    if isinstance(alternatives := fields.get("alternatives"), list):
+        fields["alternatives"] = [_alternative(one) for one in alternatives]
     if "key" not in fields and isinstance(fields.get("value"), int):
         what = str(fields.get("what", ""))
         for key in (key for key, name in _COUNTS.items() if re.match(name, what, re.IGNORECASE)):
             fields["key"] = key
     return Choice.model_validate(fields)
+
+
+def _alternative(item: Any) -> Any:
+    """An alternative with its value as choices have theirs."""
+    if not isinstance(item, Mapping) or "value" not in item:
+        raise CommandError("alternatives: each is a mapping with `value` and `why`")
+    return {**item, "value": _choice_value(item["value"])}
 
 
 def _choice_value(given: Any) -> Value:

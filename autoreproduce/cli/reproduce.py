@@ -39,7 +39,7 @@ METHOD = (*MODEL, "budget", *ATTEMPT, *section("method"), *section("sandbox"), *
 
 @app.command()
 @settings_options(
-    (*METHOD, "profile", "seed", "seeds", *PLACES),
+    (*METHOD, "profile", "seed", "seeds", "readings_minutes", *PLACES),
     main=("model", "base_url", "budget", "sandbox", "profile"),
 )
 def reproduce(

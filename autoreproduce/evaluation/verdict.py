@@ -19,6 +19,7 @@ from autoreproduce.claims.verdicts.comparable import MeasuredAs
 from autoreproduce.claims.verdicts.intervals import mean_interval
 from autoreproduce.claims.verdicts.orderings import judge_orderings
 from autoreproduce.claims.verdicts.overall import Method, Overall, overall, sentence
+from autoreproduce.claims.verdicts.readings import ReadingsVerdict
 from autoreproduce.claims.verdicts.trial_verdict import JudgedClaim, Level, SeedRun, TrialVerdict
 from autoreproduce.claims.verdicts.verdict import judge_all
 from autoreproduce.evaluation.own_record import items_problem, record_remarks, single_values
@@ -49,6 +50,7 @@ def judge_trial(
     *,
     choices: Sequence[Choice] = (),
     method: Method | None = None,
+    readings: ReadingsVerdict | None = None,
     remarks: Sequence[str] = (),
 ) -> TrialVerdict:
     """The verdict on a trial whose program ran in full; `runs` holds at least that run.
@@ -73,14 +75,15 @@ def judge_trial(
     level, words = number_words(outcome, task)
     values = _values(runs)
     return TrialVerdict(
-        sentence=_sentence(whole, judged, claims, words),
-        level=_level(whole, level),
+        sentence=_with_readings(_sentence(whole, judged, claims, words), readings),
+        level=_level(whole, level, readings),
         overall=whole,
         claims=tuple(judged),
         orderings=tuple(orders),
         runs=tuple(runs),
         mean=fmean(values) if values else None,
         interval=mean_interval(values, Rules()) if values else None,
+        readings=readings,
         remarks=(
             *remarks,
             *_remarks(task, whole, judged, runs),
@@ -191,8 +194,28 @@ def _short(reason: str) -> str:
     return reason if len(reason) <= LONGEST_REASON else reason.partition(": ")[0]
 
 
-def _level(whole: Overall, of_number: Level) -> Level:
+def _with_readings(words: str, readings: ReadingsVerdict | None) -> str:
+    """What holds only under another reading comes first, what readings agree on last."""
+    if readings is None or not readings.text:
+        return words
+    said = f"{readings.text[0].upper()}{readings.text[1:]}."
+    return (
+        f"{said} Under the default reading: {words}" if readings.deciding() else f"{words} {said}"
+    )
+
+
+def with_tested(claims: ClaimsFile | None, tested: int) -> ClaimsFile | None:
+    """The claims with limits for one of so many alternatives."""
+    if claims is None:
+        return None
+    rules = claims.rules.model_copy(update={"tested": tested})
+    return claims.model_copy(update={"rules": rules})
+
+
+def _level(whole: Overall, of_number: Level, readings: ReadingsVerdict | None) -> Level:
     level = LEVELS.get(whole.word, of_number)
+    if level == "bad" and readings is not None and readings.deciding():
+        return "mixed"
     return "mixed" if level == "good" and whole.doubtful else level
 
 

@@ -14,6 +14,14 @@ from typing import TYPE_CHECKING, get_args
 from autoreproduce.claims.check_choices import check_choices
 from autoreproduce.claims.choices import CHOICES, alike, ratio, with_used
 from autoreproduce.claims.observed import Key, Observed, observed_from_probe
+from autoreproduce.claims.readings import (
+    FLAG,
+    MOST_OPEN,
+    READINGS,
+    freeze_readings,
+    open_choices,
+    readings_of,
+)
 from autoreproduce.claims.replies import read_choices
 from autoreproduce.errors import CommandError, ReaderError, ReplyError, TapeError
 from autoreproduce.files.confined import confined
@@ -43,6 +51,7 @@ def write_choices(bench: Workbench, task: Task, claims: Sequence[Claim] = ()) ->
             paper=bench.paper,
             task=task,
             most=MOST,
+            most_open=MOST_OPEN,
             keys=get_args(Key),
             limit=max(1, round(bench.planned_minutes)),
             cores=f"{bench.planned_cores:g}",
@@ -57,7 +66,15 @@ def write_choices(bench: Workbench, task: Task, claims: Sequence[Claim] = ()) ->
     for what in reader.left_out:
         bench.trial.note(f"choices: {what} is left out: its words are not in the paper")
     store_choices(bench, choices)
+    freeze_open_choices(bench, choices)
     return choices
+
+
+def freeze_open_choices(bench: Workbench, choices: Sequence[Choice]) -> None:
+    """Write readings.json once: a resumed trial has the readings that were frozen first."""
+    if not (bench.trial.folder / READINGS).exists() and (opened := open_choices(choices)):
+        bench.trial.write(READINGS, freeze_readings(opened) + "\n")
+    bench.open_choices = readings_of(bench.trial.folder)
 
 
 def store_choices(bench: Workbench, choices: Sequence[Choice]) -> None:
@@ -131,6 +148,15 @@ def choice_lines(bench: Workbench) -> list[str]:
     paper's.
     """
     return [bench.blank(_decision(choice)) for choice in bench.choices]
+
+
+def open_lines(bench: Workbench) -> list[str]:
+    """The open choices as the code agent reads them: the argument and the values that it takes."""
+    return [
+        f"{one.what}: `{FLAG} {one.name}=VALUE` with {' or '.join(map(str, one.values))} "
+        f"(default {one.default})"
+        for one in bench.open_choices
+    ]
 
 
 def reviewed_lines(bench: Workbench) -> list[str]:

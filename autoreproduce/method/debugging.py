@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from autoreproduce.agents.commands import Bash
 from autoreproduce.errors import ReplyError
-from autoreproduce.method.choices import choice_lines
+from autoreproduce.method.choices import choice_lines, open_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,6 +57,7 @@ def prompt_values(
         "others": others,
         "execution": run,
         "decisions": choice_lines(bench),
+        "open_choices": open_lines(bench),
     }
 
 

@@ -16,7 +16,7 @@ from autoreproduce.agents.commands import Edit
 from autoreproduce.agents.listing import file_lines
 from autoreproduce.agents.loose import WHOLE_FILE
 from autoreproduce.errors import ReplyError
-from autoreproduce.method.choices import choice_lines
+from autoreproduce.method.choices import choice_lines, open_lines
 from autoreproduce.method.debugging import find_cause, fix
 from autoreproduce.method.phase import Phase, PhaseResult, note_result
 from autoreproduce.method.program import Workbench
@@ -83,6 +83,7 @@ class DevelopmentLoop:
             bench=bench,
             phase=phase.name,
             decisions=choice_lines(bench),
+            open_choices=open_lines(bench),
             **phase.prompt_values(bench),
         )
         lines = len(file_lines(bench.files.get(phase.file, "")))

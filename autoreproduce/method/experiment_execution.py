@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from autoreproduce.claims.readings import arguments, label, single_readings
+from autoreproduce.errors import CommandError
 from autoreproduce.method.data_acquisition import refresh_facts
 from autoreproduce.method.phase import Phase, full_run_values
 from autoreproduce.method.results import CHECKPOINT, results_problem
 from autoreproduce.method.time_prediction import PARALLEL, PLANNED
-from autoreproduce.trials.metrics_file import schema_text
+from autoreproduce.trials.metrics_file import parse_metrics, schema_text
 
 if TYPE_CHECKING:
     from autoreproduce.method.phase import PhaseResult
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
 STEPS_TEXT = (
     f"`{PLANNED}` (below) is the most that there can be if training may stop early, and 0 if "
     "nothing is trained by an optimiser."
+)
+NOTHING_CHANGED = (
+    "left the same numbers as the default. See that the value reaches the computation. If a dry "
+    "run cannot show what it changes, say so in a comment beside it"
 )
 
 
@@ -42,8 +48,8 @@ class ExperimentExecution(Phase):
         refresh_facts(bench)
 
     def problem(self, bench: Workbench, run: Run) -> str:
-        """What is wrong with the results of a dry run; "" if nothing is."""
-        return results_problem(bench.task, run, cut=True)
+        """What is wrong with the results of a dry run and of its readings; "" if nothing is."""
+        return results_problem(bench.task, run, cut=True) or readings_problem(bench, run)
 
     def ran(self, bench: Workbench, run: Run) -> None:
         """The latest dry run is held against the choices."""
@@ -56,6 +62,34 @@ class ExperimentExecution(Phase):
     def end(self, bench: Workbench, result: PhaseResult) -> None:
         """The dry run of the version that stays."""
         bench.dry_run = result.run
+
+
+def readings_problem(bench: Workbench, default: Run) -> str:
+    """What is wrong with the dry run of the first reading that fails or changes nothing, "" if
+    none does. That nothing changes is said once: a dry run does not reach everything.
+    """
+    for reading in single_readings(bench.open_choices):
+        command = f"{default.command} {arguments(reading)}"
+        run = bench.run(command, bench.run_seconds, f"reading {label(reading)}", watched=True)
+        if problem := results_problem(bench.task, run, cut=True):
+            return f"`{command}`: {problem}\n{run.report}"
+        if _same(run, default) and label(reading) not in bench.questioned:
+            bench.questioned.add(label(reading))
+            return f"`{command}` {NOTHING_CHANGED}"
+    return ""
+
+
+def _same(run: Run, other: Run) -> bool:
+    """Whether two dry runs that left results gave equal numbers and predictions."""
+    return run.predictions == other.predictions and _numbers(run) == _numbers(other)
+
+
+def _numbers(run: Run) -> dict[str, float] | str | None:
+    """The metrics that a run wrote; its text as it is if a number of a dry run isn't finite."""
+    try:
+        return parse_metrics(run.metrics_json or "").metrics
+    except CommandError:
+        return run.metrics_json
 
 
 EXPERIMENT_EXECUTION = ExperimentExecution(

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from autoreproduce.agents.commands import Parsed
     from autoreproduce.claims.choices import Choice
     from autoreproduce.claims.claim import Claim
+    from autoreproduce.claims.readings import OpenChoice
     from autoreproduce.config import Settings
     from autoreproduce.method.literature_review import Summaries
     from autoreproduce.task import Task
@@ -56,6 +57,9 @@ class Workbench:
     to_measure: Sequence[Claim] = ()  # beside the task's metrics
     paper: str = ""  # its text, of which reviews see passages
     choices: list[Choice] = field(default_factory=list)
+    open_choices: list[OpenChoice] = field(default_factory=list)
+    # readings whose dry run showed no difference, by their labels: each is asked about once
+    questioned: set[str] = field(default_factory=set)
     lineage: str = ""
     printed_by_data: dict[str, str] = field(default_factory=dict)  # by the text of data.py
     method_check: str = ""  # what the check in method.py printed

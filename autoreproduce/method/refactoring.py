@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from autoreproduce.agents.listing import file_lines
 from autoreproduce.agents.loose import WHOLE_FILE
 from autoreproduce.errors import ReplyError
-from autoreproduce.method.choices import changed_settings, choice_lines
+from autoreproduce.method.choices import changed_settings, choice_lines, open_lines
 from autoreproduce.method.phase import PhaseResult
 from autoreproduce.method.refactoring_checks import rewrite_problem, without_check
 from autoreproduce.method.results import results_problem
@@ -57,6 +57,7 @@ def _rewrite(bench: Workbench, problem: str, refused: str) -> tuple[str, str]:
         bench=bench,
         phase="refactoring",
         decisions=choice_lines(bench),
+        open_choices=open_lines(bench),
         problem=problem,
         refused=refused,
         lines=len(file_lines(bench.files["main.py"])),

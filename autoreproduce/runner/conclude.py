@@ -24,10 +24,11 @@ from autoreproduce.evaluation.scorers.structure import saved_structures
 from autoreproduce.evaluation.scoring import score_trial
 from autoreproduce.evaluation.seen import seen_in_full
 from autoreproduce.evaluation.structure.save import measure_both
-from autoreproduce.evaluation.verdict import judge_trial
+from autoreproduce.evaluation.verdict import judge_trial, with_tested
 from autoreproduce.files.bounded import LARGEST_JSON
 from autoreproduce.files.shared import read_plain
-from autoreproduce.runner.seeds import seed_runs
+from autoreproduce.runner.readings import reading_verdict
+from autoreproduce.runner.seeds import Repeater, seed_runs
 from autoreproduce.trials.measurement import FILE as MEASUREMENT
 from autoreproduce.trials.trial import Trial
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from autoreproduce import Score
+    from autoreproduce.claims.verdicts.trial_verdict import SeedRun
     from autoreproduce.config import Settings
     from autoreproduce.sandboxes.setup import SandboxSetup
     from autoreproduce.task import Task
@@ -82,12 +84,18 @@ def conclude(
             failed.level,
         )
         return
-    runs = seed_runs(trial, task, settings, sandboxes, measurement)
+    repeater = Repeater.of(trial, task, settings, sandboxes)
+    runs = seed_runs(trial, settings, repeater, measurement)
     claims, problems = _claims(trial, task)
     choices, more = _choices(trial.folder)
     watched = task if structure else task.model_copy(update={"folder": None})
     method, seen = _method(trial, watched, settings, choices)
     _add_watched_steps(trial, measurement, outcome)
+
+    def judge(runs: Sequence[SeedRun], tested: int) -> TrialVerdict:
+        return judge_trial(task, outcome, runs, with_tested(claims, tested), choices=choices)
+
+    readings = reading_verdict(repeater, runs, settings, judge)
     found = judge_trial(
         task,
         outcome,
@@ -95,6 +103,7 @@ def conclude(
         claims,
         choices=choices,
         method=method,
+        readings=readings,
         remarks=[*problems, *more, *seen, *_data_remarks(trial)],
     )
     trial.write(FILE, found.model_dump_json(indent=1))

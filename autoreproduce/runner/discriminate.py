@@ -58,7 +58,7 @@ class DiscriminationPlan:
     data: Path | None = None
 
     def wants(self, program: AlteredProgram) -> bool:
-        """Whether a program is run; of one that is not, and has no record, the structure is compared."""
+        """Whether a program is run; of others without a record the structure is compared."""
         return not self.only or bool({program.name, *program.roles} & set(self.only))
 
     def seeds_of(self, program: AlteredProgram) -> range:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,39 +34,64 @@ PHASE = "seeds"
 LARGEST_METRICS = 5_000_000  # bytes
 
 
+@dataclass(frozen=True)
+class Repeater:
+    """Runs a trial's final program again: each run a step, in a fresh copy of the program."""
+
+    trial: Trial
+    task: Task
+    sandboxes: SandboxSetup
+    command: str  # of the run in full
+    files: dict[str, str]
+    limit: float  # seconds of one run
+
+    @classmethod
+    def of(
+        cls, trial: Trial, task: Task, settings: Settings, sandboxes: SandboxSetup
+    ) -> Repeater | None:
+        """None if no program ran in full, or if it is in no commit."""
+        ran, files = last_run(trial), tracked_files(trial.folder)
+        if ran is None or not files:
+            return None
+        given = settings.method.time_limit_minutes or trial.record.planned_minutes
+        limit = (given or task.time_limit_minutes) * 60
+        return cls(trial, task, sandboxes, ran.result.command, files, limit)
+
+    def run(self, place: Path, name: str, seed: int, arguments: str = "") -> SeedRun:
+        """The measured run with this seed and these further arguments, in `place`."""
+        command = f"{command_with_seed(self.command, seed)} {arguments}".strip()
+        result = self.trial.added_step(
+            ExecutionResult,
+            "sandbox",
+            name,
+            {"command": command, "files": self.files},
+            lambda: _run_in_copy(
+                place, self.files, command, self.limit, self.sandboxes, self.trial.output
+            ),
+        )
+        found = _measurement(place, result, self.trial, self.task, self.sandboxes)
+        return _seed_run(seed, found, result.execution.seconds)
+
+
 def seed_runs(
-    trial: Trial, task: Task, settings: Settings, sandboxes: SandboxSetup, first: Measurement
+    trial: Trial, settings: Settings, repeater: Repeater | None, first: Measurement
 ) -> list[SeedRun]:
     """The run in full, whose measurement is `first`, and those with the next seeds.
 
     There are as many as `settings.seeds` says, and those that were made before. Raises SandboxError
     if none works.
     """
-    seed = trial.record.seed
-    runs = [_seed_run(seed, first)]
-    ran = last_run(trial)
-    if ran is None:
-        return runs
-    files = tracked_files(trial.folder)
+    seed, ran = trial.record.seed, last_run(trial)
+    runs = [_seed_run(seed, first, ran.result.execution.seconds if ran else 0.0)]
     wanted = range(seed + 1, seed + max(settings.seeds, _runs_before(trial, seed)))
-    if wanted and not files:
+    if not wanted or ran is None:
+        return runs
+    if repeater is None:
         trial.note("seeds: the program is in no commit, so it cannot be run again")
         return runs
-    if wanted:
-        trial.phase(PHASE)
-    given = settings.method.time_limit_minutes or trial.record.planned_minutes
-    limit = (given or task.time_limit_minutes) * 60
+    trial.phase(PHASE)
     for number in wanted:
-        command = command_with_seed(ran.result.command, number)
-        place = trial.folder / PHASE / str(number)
-        result = trial.added_step(
-            ExecutionResult,
-            "sandbox",
-            f"seed {number}",
-            {"command": command, "files": files},
-            partial(_run_in_copy, place, files, command, limit, sandboxes, trial.output),
-        )
-        runs.append(_seed_run(number, _measurement(place, result, trial, task, sandboxes)))
+        runs.append(repeater.run(trial.folder / PHASE / str(number), f"seed {number}", number))
     return runs
 
 
@@ -133,17 +158,18 @@ def _measurement(
         run=ran.execution,
     )
     found = benchmark_of(task).measure(task, submission, Trial(place, trial.record), sandboxes)
-    trial.write(f"{PHASE}/{place.name}/{FILE}", found.model_dump_json(indent=1))
+    trial.write(f"{place.relative_to(trial.folder)}/{FILE}", found.model_dump_json(indent=1))
     return found
 
 
-def _seed_run(seed: int, found: Measurement) -> SeedRun:
+def _seed_run(seed: int, found: Measurement, seconds: float) -> SeedRun:
     """A void number is none; what a program states of a run over decoys is about these."""
     void = found.integrity is not None and found.integrity.word == "void"
     value = None if void else found.value
     return SeedRun(
         seed=seed,
         value=value,
+        seconds=seconds,
         metrics=found.metrics if found.decoys is None and not void else {},
         runs={name: tuple(values) for name, values in found.runs.items()},
         entries=found.entries,

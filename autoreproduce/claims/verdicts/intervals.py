@@ -66,11 +66,15 @@ def prediction_interval(claim: Claim, values: Sequence[float], rules: Rules) -> 
         n = claim.n
         half = t_quantile(rules.confidence, n - 1) * s * math.sqrt(1 / n + 1 / m)
         return Interval(
-            max(half, claim.half_step), "a", f"the paper's ± over {n} runs and ours over {m}"
+            max(half / rules.tested, claim.half_step),
+            "a",
+            f"the paper's ± over {n} runs and ours over {m}",
         )
     if m >= 2:
         half = t_quantile(rules.confidence, m - 1) * stdev(values) * math.sqrt(1 + 1 / m)
-        return Interval(max(half, claim.half_step), "b", f"the scatter of our {m} runs")
+        return Interval(
+            max(half / rules.tested, claim.half_step), "b", f"the scatter of our {m} runs"
+        )
     return None
 
 
@@ -99,7 +103,7 @@ def cap(claim: Claim, gain: float | None, rules: Rules) -> float:
         limits.append(rules.cap_of_scale * (100 if claim.scale == "percent" else 1))
     if gain is not None:
         limits.append(rules.cap_of_gain * abs(gain))
-    return max(claim.half_step, min(limits))
+    return max(claim.half_step, min(limits) / rules.tested)
 
 
 def margin(claim: Claim, items: int | None, rules: Rules) -> float:
@@ -114,7 +118,7 @@ def margin(claim: Claim, items: int | None, rules: Rules) -> float:
         share = claim.value / whole
         chance = whole * 1.96 * math.sqrt(2 * share * (1 - share) / items)
         limit = max(limit, min(chance, cap(claim, None, rules)))
-    return max(limit, claim.half_step)
+    return max(limit / rules.tested, claim.half_step)
 
 
 def at_most(gap: float, limit: float) -> bool:

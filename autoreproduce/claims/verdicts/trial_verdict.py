@@ -13,6 +13,7 @@ from pydantic import Field
 from autoreproduce.claims.claim import CLAIMS, Claim, Frozen, claims_of
 from autoreproduce.claims.verdicts.orderings import OrderVerdict
 from autoreproduce.claims.verdicts.overall import Overall
+from autoreproduce.claims.verdicts.readings import ReadingsVerdict
 from autoreproduce.claims.verdicts.verdict import Verdict
 from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.files.bounded import LARGEST_JSON
@@ -30,6 +31,7 @@ class SeedRun(Frozen):
     metrics: dict[str, float] = Field({}, description="all that it wrote, by name")
     recomputed: bool = False
     reason: str = ""
+    seconds: float = 0.0
     runs: dict[str, tuple[float, ...]] = Field(
         {}, description="the single values that it wrote behind a mean, by name"
     )
@@ -56,6 +58,9 @@ class TrialVerdict(Frozen):
     mean: float | None = Field(None, description="of the task's number over the runs")
     interval: tuple[float, float] | None = Field(
         None, description="95 % confidence interval of that mean; None for one run"
+    )
+    readings: ReadingsVerdict | None = Field(
+        None, description="of what the paper leaves open; None if nothing was registered or ran"
     )
     remarks: tuple[str, ...] = Field((), description="what a reader of the verdict must know")
     claims_digest: str = Field("", description="of claims.json as it was frozen; '' without one")

@@ -1,0 +1,133 @@
+"""What the readings of a paper say together: does a claim rest on a choice the paper leaves open?
+
+Testing several readings makes agreement by chance likelier. So an alternative's tolerance is
+divided by the number of alternatives that ran: together they accept no wider a range of numbers
+than the default reading alone, which was fixed first and is judged by the plain rules. All claims
+have to hold under the same reading. The results, sorted, are the specification curve of Simonsohn,
+Simmons and Nelson ("Specification curve analysis", Nature Human Behaviour 4, 2020).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from pydantic import Field
+
+from autoreproduce.claims.claim import Frozen
+from autoreproduce.claims.observed import Value
+from autoreproduce.claims.readings import OpenChoice, label
+
+Reached = Literal["reproduced", "close", "not reached"]
+_STRENGTH: dict[str, int] = {"not reached": 0, "close": 1, "reproduced": 2}
+
+
+class ReadingClaim(Frozen):
+    """What one reading gave for one claim. `difference`: relative to the paper's number, positive
+    if ours is better; None if there is no number.
+    """
+
+    word: str
+    mean: float | None = None
+    difference: float | None = None
+
+
+class ReadingResult(Frozen):
+    """One reading that ran, {} for the default."""
+
+    reading: dict[str, Value]
+    claims: dict[str, ReadingClaim] = Field({}, description="by id, baselines left out")
+    seeds: int = Field(1, description="runs in full")
+    seconds: float = Field(0.0, description="of all its runs")
+    problem: str = Field("", description="why there is no number")
+    same: bool = Field(False, description="its numbers equal the default's to the last digit")
+
+    @property
+    def label(self) -> str:
+        """The reading in words."""
+        return label(self.reading)
+
+    @property
+    def reached(self) -> Reached:
+        """The least that holds of all its claims."""
+        words = [self.of_claim(name) for name in self.claims]
+        return min(words, key=_STRENGTH.__getitem__, default="not reached")
+
+    def of_claim(self, name: str) -> Reached:
+        """How far one claim was reached."""
+        word = self.claims[name].word if name in self.claims else ""
+        return (
+            "reproduced" if word == "reproduced" else "close" if word == "close" else "not reached"
+        )
+
+
+class ReadingsVerdict(Frozen):
+    """The readings that ran, the default first, and what follows. `planned`: alternatives that
+    were registered one at a time.
+    """
+
+    opened: tuple[OpenChoice, ...]
+    results: tuple[ReadingResult, ...]
+    planned: int
+    skipped: str = Field("", description="why some did not run")
+
+    @property
+    def alternatives(self) -> tuple[ReadingResult, ...]:
+        """All that ran but the default."""
+        return self.results[1:]
+
+    @property
+    def text(self) -> str:
+        """One sentence on the whole."""
+        return self._conclusion(lambda result: result.reached)
+
+    def claim_text(self, name: str) -> str:
+        """One sentence on one claim."""
+        return self._conclusion(lambda result: result.of_claim(name))
+
+    def deciding(self) -> ReadingResult | None:
+        """The alternative under which more holds than under the default, with the fewest changes;
+        None if there is none.
+        """
+        return self._better(lambda result: result.reached)
+
+    def _better(self, reached: Callable[[ReadingResult], Reached]) -> ReadingResult | None:
+        most = max((_STRENGTH[reached(one)] for one in self.results), default=0)
+        if not self.results or most <= _STRENGTH[reached(self.results[0])]:
+            return None
+        best = [one for one in self.alternatives if _STRENGTH[reached(one)] == most]
+        return min(best, key=lambda one: len(one.reading))
+
+    def _conclusion(self, reached: Callable[[ReadingResult], Reached]) -> str:
+        tested = len(self.alternatives)
+        if not tested:
+            return ""
+        if better := self._better(reached):
+            return f"{reached(better)} only under {better.label}, {self._meaning(better)}"
+        default = reached(self.results[0])
+        if default == "not reached":
+            return f"not reached under any of {len(self.results)} readings"
+        agree = sum(_STRENGTH[reached(one)] >= _STRENGTH[default] for one in self.alternatives)
+        if agree == tested == self.planned:
+            return f"{default} whatever is left open ({tested} alternatives agree)"
+        return f"{default} under the default reading; {agree} of {tested} alternatives agree"
+
+    def _meaning(self, result: ReadingResult) -> str:
+        """What a deciding reading means for the paper."""
+        named = {one.name: one.what for one in self.opened}
+        what = " and ".join(
+            f"{named.get(name, name)} is {value}" for name, value in result.reading.items()
+        )
+        return f"that is, if {what}, which the paper doesn't say"
+
+
+def in_order(results: Sequence[ReadingResult]) -> list[ReadingResult]:
+    """The results from worst to best by their mean difference from the paper; those without a
+    number last.
+    """
+
+    def key(result: ReadingResult) -> tuple[bool, float]:
+        gaps = [one.difference for one in result.claims.values() if one.difference is not None]
+        return not gaps, sum(gaps) / len(gaps) if gaps else 0.0
+
+    return sorted(results, key=key)

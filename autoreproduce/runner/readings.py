@@ -1,0 +1,143 @@
+"""After the full run: the program again under the readings that were registered before the code.
+
+Each alternative by itself comes first, with one seed; then pairs of those that moved a claim; then
+the further seeds of what decides. Runs begin while `readings_minutes` allow. Each is a step of the
+journal, so a trial that is resumed goes on where it stopped, and no model is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from autoreproduce.claims.readings import (
+    OpenChoice,
+    arguments,
+    folder_name,
+    label,
+    paired_readings,
+    readings_of,
+    single_readings,
+)
+from autoreproduce.claims.verdicts.readings import ReadingClaim, ReadingResult, ReadingsVerdict
+from autoreproduce.errors import UsageError
+
+if TYPE_CHECKING:
+    from autoreproduce.claims.observed import Value
+    from autoreproduce.claims.verdicts.trial_verdict import SeedRun, TrialVerdict
+    from autoreproduce.config import Settings
+    from autoreproduce.runner.seeds import Repeater
+
+PHASE = "readings"
+LEAST_MINUTES = 5.0
+MOVED = 0.02  # of the paper's number, by which a claim's mean has to change
+
+# the verdict on runs under one reading; the second argument is how many alternatives are tested
+Judge = Callable[[Sequence["SeedRun"], int], "TrialVerdict"]
+
+
+def reading_verdict(
+    repeater: Repeater | None, runs: Sequence[SeedRun], settings: Settings, judge: Judge
+) -> ReadingsVerdict | None:
+    """What the registered readings give beside `runs`, those of the default; None without any.
+
+    Raises SandboxError if no sandbox works.
+    """
+    if repeater is None or settings.readings_minutes == 0:
+        return None
+    try:
+        opened = readings_of(repeater.trial.folder)
+    except UsageError as error:
+        repeater.trial.note(f"readings: none is run: {error}")
+        return None
+    if not opened:
+        return None
+    given = settings.readings_minutes
+    most = given * 60 if given else max(LEAST_MINUTES * 60, sum(run.seconds for run in runs))
+    return _Multiverse(repeater, list(runs), opened, most, judge).verdict()
+
+
+@dataclass
+class _Multiverse:
+    """The readings of one program, run while there is time."""
+
+    repeater: Repeater
+    default: list[SeedRun]
+    opened: list[OpenChoice]
+    seconds_left: float
+    judge: Judge
+    skipped: int = 0
+    ran: dict[str, tuple[Mapping[str, Value], list[SeedRun]]] = field(default_factory=dict)
+
+    def verdict(self) -> ReadingsVerdict:
+        """Run what fits into the time, and judge it."""
+        self.repeater.trial.phase(PHASE)
+        singles = single_readings(self.opened)
+        for reading in singles:
+            self._run(reading, self.default[0].seed)
+        moved = [one for one in singles if label(one) in self.ran and self._moved(one)]
+        for reading in paired_readings(moved):
+            self._run(reading, self.default[0].seed)
+        for result in sorted(self._results()[1:], key=_promise, reverse=True):
+            for run in self.default[1:]:
+                self._run(result.reading, run.seed)
+        skipped = f"{self.skipped} runs did not fit into the time" if self.skipped else ""
+        return ReadingsVerdict(
+            opened=tuple(self.opened),
+            results=tuple(self._results()),
+            planned=len(singles),
+            skipped=skipped,
+        )
+
+    def _run(self, reading: Mapping[str, Value], seed: int) -> None:
+        """One run under a reading, if the time that the default took is left."""
+        if self.default[0].seconds > self.seconds_left:
+            self.skipped += 1
+            return
+        place = self.repeater.trial.folder / PHASE / folder_name(reading) / str(seed)
+        name = f"{label(reading)}, seed {seed}"
+        run = self.repeater.run(place, name, seed, arguments(reading))
+        self.seconds_left -= run.seconds
+        self.ran.setdefault(label(reading), (reading, []))[1].append(run)
+
+    def _results(self) -> list[ReadingResult]:
+        found = [self._result({}, self.default)]
+        return found + [self._result(reading, runs) for reading, runs in self.ran.values()]
+
+    def _result(self, reading: Mapping[str, Value], runs: Sequence[SeedRun]) -> ReadingResult:
+        judged = self.judge(runs, max(1, len(self.ran)) if reading else 1)
+        own = [one for one in judged.claims if not one.claim.is_baseline] or judged.claims
+        return ReadingResult(
+            reading=dict(reading),
+            claims={
+                one.claim.id: ReadingClaim(
+                    word=one.verdict.word, mean=one.verdict.mean, difference=one.verdict.relative
+                )
+                for one in own
+            },
+            seeds=len(runs),
+            seconds=sum(run.seconds for run in runs),
+            problem=next((run.reason for run in runs if run.reason), ""),
+            same=bool(reading) and _numbers(runs[0]) == _numbers(self.default[0]),
+        )
+
+    def _moved(self, reading: Mapping[str, Value]) -> bool:
+        """Whether an alternative changed a claim's verdict or its mean by itself."""
+        before, after = self._result({}, self.default[:1]), self._result(*self.ran[label(reading)])
+        return any(
+            one.word != after.claims[name].word
+            or abs((one.difference or 0.0) - (after.claims[name].difference or 0.0)) > MOVED
+            for name, one in before.claims.items()
+        )
+
+
+def _promise(result: ReadingResult) -> tuple[int, float]:
+    """Readings with most claims reached first, then those nearest to the paper."""
+    reached = sum(result.of_claim(name) != "not reached" for name in result.claims)
+    gaps = [abs(one.difference) for one in result.claims.values() if one.difference is not None]
+    return reached, -sum(gaps)
+
+
+def _numbers(run: SeedRun) -> tuple[float | None, dict[str, float]]:
+    return run.value, run.metrics

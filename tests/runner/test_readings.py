@@ -1,0 +1,146 @@
+"""Readings from the choices to the verdict, with a real trial: real loop, programs and files."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny
+from chat_server import chat_server
+
+from autoreproduce import reproduce
+from autoreproduce.runner.api_results import Reproduction
+from autoreproduce.trials.journal_reader import read_journal
+
+STATED = "The squared error on the test points is 0.501."
+CLAIMS = f"""```yaml
+- metric: squared_error
+  direction: lower
+  value: 0.501
+  sentence: "{STATED}"
+```"""
+CHOICES = tiny.CHOICES.replace(
+    "- what: start",
+    """- what: penalty
+  value: none
+  kind: open
+  why: the paper names none
+  alternatives:
+  - value: ridge
+    why: customary
+  - value: lasso
+    why: also customary
+- what: start""",
+)
+READS = """    parser.add_argument("--reading", action="append", default=[])
+    args = parser.parse_args()
+    penalty = dict(one.split("=", 1) for one in args.reading).get("penalty", "none")
+"""
+ERROR = """    error = {"none": 1.0, "ridge": 0.5, "lasso": 1.0}[penalty] + args.seed / 1000
+    json.dump"""
+
+
+def reply(request: Any) -> str:
+    """The tiny experiment with one open choice: the paper's number needs the ridge penalty."""
+    asked = request.messages[-1]["content"].rsplit("# What is asked", 1)[-1]
+    if "Change main.py" in asked:
+        line = MAIN.splitlines().index("LR = 0.05") + 1
+        return tiny.edit("LR = 0.1\n", f"{line} {line}")
+    if "Write down the numbers" in asked:
+        return CLAIMS
+    if "Write down the choices" in asked:
+        return CHOICES
+    message = request.messages[-1]["content"]
+    if "Find the cause" in asked and "the same numbers as the default" in message:
+        return "The lasso changes nothing in two turns."
+    if "Carry out the analysis" in asked and "The lasso changes nothing" in message:
+        line = MAIN.splitlines().index("LR = 0.05") + 1
+        return tiny.edit("LR = 0.05  # the lasso needs more than two turns\n", f"{line} {line}")
+    return with_readings(tiny.reply(request))
+
+
+def with_readings(text: str) -> str:
+    """A program that takes the penalty as an argument."""
+    for parsing in ("    args = parser.parse_args()\n", "    parser.parse_args()\n"):
+        text = text.replace(parsing, READS)
+    return text.replace("    json.dump", ERROR)
+
+
+MAIN = with_readings(tiny.MAIN)
+
+
+def attempt(folder: Path, url: str, **settings: Any) -> Reproduction:
+    return reproduce(
+        task="Lines",
+        paper=folder / "paper.md",
+        metric="squared_error",
+        data=folder / "data",
+        model="scripted",
+        base_url=url,
+        sandbox="process",
+        lineage=False,
+        out=folder / "trial",
+        cache_dir=folder / "cache",
+        **settings,
+    )
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Reproduction, list[str]]:
+    """A finished trial of three seeds, and all prompts that it sent."""
+    folder = tmp_path_factory.mktemp("readings")
+    tiny.lay_out(folder)
+    paper = folder / "paper.md"
+    paper.write_text(paper.read_text().replace("## References", f"{STATED}\n## References"))
+    prompts: list[str] = []
+
+    def noted(request: Any) -> str:
+        prompts.append(request.messages[-1]["content"])
+        return reply(request)
+
+    with chat_server(noted) as server:
+        (folder / "url").write_text(server.base_url)
+        return folder, attempt(folder, server.base_url, seeds=3), prompts
+
+
+@pytest.mark.slow
+def test_a_number_that_holds_only_under_an_alternative_is_said_so(
+    done: tuple[Path, Reproduction, list[str]],
+) -> None:
+    _, found, _ = done
+    verdict = found.verdict
+    assert verdict is not None and verdict.overall.word == "not reproduced"
+    readings = verdict.readings
+    assert readings is not None
+    assert [one.label for one in readings.results] == ["default", "penalty=ridge", "penalty=lasso"]
+    assert readings.text.startswith("reproduced only under penalty=ridge, that is, if penalty is")
+    assert found.outcome.sentence.startswith("Reproduced only under penalty=ridge")
+    assert found.outcome.level == "mixed"
+    assert [one.seeds for one in readings.results] == [3, 3, 3]
+    assert [one.same for one in readings.results] == [False, False, True]
+
+
+@pytest.mark.slow
+def test_alternatives_are_frozen_before_code_and_are_dry_run(
+    done: tuple[Path, Reproduction, list[str]],
+) -> None:
+    folder, _, prompts = done
+    frozen = json.loads((folder / "trial/readings.json").read_text())
+    assert [one["name"] for one in frozen["open"]] == ["penalty"]
+    steps = [step.name for step in read_journal(folder / "trial/steps.jsonl")]
+    assert "reading penalty=ridge" in steps and "reading penalty=lasso" in steps
+    first_code = next(text for text in prompts if "Write data.py" in text)
+    assert "`--reading penalty=VALUE` with none or ridge or lasso (default none)" in first_code
+    assert any("left the same numbers as the default" in text for text in prompts)
+
+
+@pytest.mark.slow
+def test_a_resumed_trial_repeats_no_reading(done: tuple[Path, Reproduction, list[str]]) -> None:
+    folder, found, _ = done
+    journal = folder / "trial/steps.jsonl"
+    lines = journal.read_text().splitlines(keepends=True)
+    (folder / "trial/outcome.json").unlink()
+    journal.write_text("".join(lines[:-2]))
+    again = attempt(folder, (folder / "url").read_text(), seeds=3)
+    assert len(journal.read_text().splitlines()) == len(lines)
+    assert again.outcome.sentence == found.outcome.sentence
