@@ -144,3 +144,13 @@ def test_a_resumed_trial_repeats_no_reading(done: tuple[Path, Reproduction, list
     again = attempt(folder, (folder / "url").read_text(), seeds=3)
     assert len(journal.read_text().splitlines()) == len(lines)
     assert again.outcome.sentence == found.outcome.sentence
+
+
+@pytest.mark.slow
+def test_the_report_draws_the_specification_curve(
+    done: tuple[Path, Reproduction, list[str]],
+) -> None:
+    page = done[1].report.read_text()
+    assert "What the paper leaves open" in page and "penalty=none (default)" in page
+    assert page.count('class="taken"') == 3
+    assert "penalty=lasso (same numbers as the default)" in page

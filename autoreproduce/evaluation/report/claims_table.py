@@ -46,7 +46,8 @@ def claim_rows(found: TrialVerdict | None) -> list[ClaimRow]:
     """The rows of a verdict, the paper's own claims first, then its baselines."""
     claims = found.claims if found is not None else ()
     ordered = sorted(claims, key=lambda one: one.claim.is_baseline)
-    return [_row(one) for one in ordered]
+    readings = found.readings if found is not None else None
+    return [_row(one, readings.claim_text(one.claim.id) if readings else "") for one in ordered]
 
 
 def ordering_lines(found: TrialVerdict | None) -> list[str]:
@@ -85,7 +86,7 @@ def _printed(claim: Claim) -> str:
     return (claim.printed or number(claim.value)) + _unit(claim)
 
 
-def _row(one: JudgedClaim) -> ClaimRow:
+def _row(one: JudgedClaim, under_readings: str) -> ClaimRow:
     claim, verdict = one.claim, one.verdict
     measured = "–" if verdict.mean is None else number(verdict.mean) + _unit(claim)
     if verdict.interval is not None:
@@ -101,7 +102,7 @@ def _row(one: JudgedClaim) -> ClaimRow:
         measured=measured,
         difference=difference,
         word=verdict.text,
-        why=verdict.why,
+        why="; ".join(filter(None, [verdict.why, under_readings])),
         origin=origin if verdict.values else "",
         level=LEVELS.get(verdict.word, "open"),
     )

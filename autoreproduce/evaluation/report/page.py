@@ -20,6 +20,7 @@ from autoreproduce.evaluation.report import chart, claims_table, comparison, tim
 from autoreproduce.evaluation.report.evidence import Evidence, SummaryVersion, history
 from autoreproduce.evaluation.report.figures import paper_figures
 from autoreproduce.evaluation.report.packages import installed
+from autoreproduce.evaluation.report.specification import specification_curve
 from autoreproduce.evaluation.report.texts import between, diff_lines, fold, markdown
 from autoreproduce.evaluation.report.verdict import metric_name, verdict
 from autoreproduce.evaluation.report.versions import Commit
@@ -82,6 +83,7 @@ def claims_content(found: Evidence) -> dict[str, Any]:
         "claims": claims_table.claim_rows(judged),
         "orderings": claims_table.ordering_lines(judged),
         "runs": claims_table.runs_line(judged),
+        "curve": specification_curve(judged),
         "remarks": list(judged.remarks) if judged is not None else [],
     }
 

@@ -1,0 +1,145 @@
+"""The specification curve: each reading a column, sorted, with its claims' distances to the paper.
+
+Below the curve stands what each reading takes for each open choice, so that the choice that
+decides shows as a pattern (Simonsohn, Simmons and Nelson 2020).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from autoreproduce.claims.choices import alike
+from autoreproduce.claims.verdicts.readings import in_order
+from autoreproduce.evaluation.report.chart import Scale, Tick
+from autoreproduce.evaluation.report.claims_table import LEVELS
+from autoreproduce.evaluation.report.wording import number, percent
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from autoreproduce.claims.claim import Claim
+    from autoreproduce.claims.readings import OpenChoice
+    from autoreproduce.claims.verdicts.readings import ReadingResult
+    from autoreproduce.claims.verdicts.trial_verdict import Level, TrialVerdict
+
+WIDTH, LEFT, TOP, HEIGHT, ROW = 720, 220, 16, 170, 18
+
+
+@dataclass(frozen=True)
+class Point:
+    """A claim under one reading."""
+
+    x: float
+    y: float
+    level: Level
+    title: str
+
+
+@dataclass(frozen=True)
+class Option:
+    """One value of an open choice, and the columns of the readings that take it."""
+
+    label: str
+    y: float
+    columns: tuple[float, ...]
+    is_default: bool
+
+
+@dataclass(frozen=True)
+class SpecificationCurve:
+    """The geometry of the figure and its table. `lines`: a claim's course over the readings."""
+
+    points: list[Point]
+    lines: list[str]
+    ticks: list[Tick]
+    options: list[Option]
+    zero: float
+    default: float
+    height: float
+    rows: list[tuple[str, ...]]
+    headings: list[str]
+    text: str
+    skipped: str
+
+
+def specification_curve(found: TrialVerdict | None) -> SpecificationCurve | None:
+    """None for a trial without an alternative that ran."""
+    if found is None or found.readings is None or not found.readings.alternatives:
+        return None
+    results = in_order(found.readings.results)
+    ids = list(results[0].claims)
+    claims = [one.claim for one in found.claims if one.claim.id in ids]
+    gaps = [
+        one.difference for r in results for one in r.claims.values() if one.difference is not None
+    ]
+    # a reading that is off by far doesn't flatten what decides
+    high = min(max([abs(gap) for gap in gaps] + [0.02]) * 1.1, 1.0)
+    scale = Scale(-high, high, TOP + HEIGHT, TOP)
+    step = (WIDTH - LEFT - 20) / len(results)
+    columns = [round(LEFT + 10 + step * (place + 0.5), 1) for place in range(len(results))]
+    options = _options(found.readings.opened, results, columns)
+    return SpecificationCurve(
+        points=[
+            point for claim in claims for point in _points(claim, results, columns, scale, high)
+        ],
+        lines=[
+            " ".join(f"{p.x},{p.y}" for p in _points(claim, results, columns, scale, high))
+            for claim in claims
+        ],
+        ticks=[Tick(scale(value), percent(value)) for value in (-high, 0.0, high)],
+        options=options,
+        zero=scale(0.0),
+        default=next(x for x, one in zip(columns, results, strict=True) if not one.reading),
+        height=TOP + HEIGHT + ROW * (len(options) + 2),
+        rows=[_row(result, ids) for result in results],
+        headings=["reading", "seeds", *(claim.title for claim in claims)],
+        text=found.readings.text,
+        skipped=found.readings.skipped,
+    )
+
+
+def _points(
+    claim: Claim,
+    results: Sequence[ReadingResult],
+    columns: Sequence[float],
+    scale: Scale,
+    high: float,
+) -> list[Point]:
+    """One claim in each reading that has a number for it; what is out of range lies at the edge."""
+    points = []
+    for x, result in zip(columns, results, strict=True):
+        one = result.claims.get(claim.id)
+        if one is None or one.difference is None or one.mean is None:
+            continue
+        y = scale(min(high, max(-high, one.difference)))
+        title = f"{result.label}: {claim.title} {number(one.mean)}, {one.word}"
+        points.append(Point(x, y, LEVELS.get(one.word, "open"), title))
+    return points
+
+
+def _options(
+    opened: Sequence[OpenChoice], results: Sequence[ReadingResult], columns: Sequence[float]
+) -> list[Option]:
+    found: list[Option] = []
+    for one in opened:
+        for value in one.values:
+            y = TOP + HEIGHT + ROW * (len(found) + 2)
+            taken = [
+                x
+                for x, result in zip(columns, results, strict=True)
+                if alike(result.reading.get(one.name, one.default), value)
+            ]
+            found.append(Option(f"{one.name}={value}", y, tuple(taken), value == one.default))
+    return found
+
+
+def _row(result: ReadingResult, ids: Sequence[str]) -> tuple[str, ...]:
+    """A reading in the table behind the figure."""
+    cells = []
+    for name in ids:
+        one = result.claims.get(name)
+        shown = number(one.mean) if one is not None and one.mean is not None else "–"
+        cells.append(f"{shown} ({one.word})" if one is not None else "–")
+    same = " (same numbers as the default)" if result.same else ""
+    return (result.label + same, str(result.seeds), *cells)
