@@ -85,16 +85,23 @@ def readings_of(folder: Path) -> list[OpenChoice]:
     """
     path = folder / READINGS
     try:
-        content = parse_json(read_plain(path, LARGEST_JSON).decode("utf-8", "replace"))
-        opened = TypeAdapter(list[OpenChoice]).validate_python(content["open"])
+        text = read_plain(path, LARGEST_JSON).decode("utf-8", "replace")
     except FileNotFoundError:
         return []
+    return parse_readings(text, str(path))
+
+
+def parse_readings(text: str, place: str) -> list[OpenChoice]:
+    """The open choices of a file's text. Raises UsageError as `readings_of`, naming `place`."""
+    try:
+        content = parse_json(text)
+        opened = TypeAdapter(list[OpenChoice]).validate_python(content["open"])[:MOST_OPEN]
     except (ValueError, TypeError, KeyError, ValidationError) as error:
         why = " ".join(str(error).split())[:200]
-        raise UsageError(f"{path} cannot be read ({why})", fix="see docs/readings.md") from None
+        raise UsageError(f"{place} cannot be read ({why})", fix="see docs/readings.md") from None
     if content.get("digest", digest(content["open"])) != digest(content["open"]):
         raise UsageError(
-            f"{path} was changed after it was frozen",
+            f"{place} was changed after it was frozen",
             fix="restore the file, or start the trial anew in another folder",
         )
     return opened

@@ -27,6 +27,7 @@ from autoreproduce.runner.accounts import close_accounts, outcome_of
 from autoreproduce.runner.choose import ModelChoice, choose_model
 from autoreproduce.runner.conclude import conclude
 from autoreproduce.runner.machine import hardware
+from autoreproduce.runner.readings import missing_readings
 from autoreproduce.runner.request import Request, Shared, record_of, trial_folder
 from autoreproduce.runner.seeds import missing_seeds
 from autoreproduce.runner.signals import undisturbed
@@ -78,8 +79,8 @@ def attempt(request: Request) -> Finished:
                 outcome = _run(request, task, settings, choice, trial)
                 if trace:
                     trace.close(outcome)
-        elif _lacks_seeds(trial, outcome, settings):
-            outcome = _with_seeds(request, task, choice, trial, outcome)
+        elif _lacks_runs(trial, outcome, settings):
+            outcome = _with_more_runs(request, task, choice, trial, outcome)
             earlier = False
         report = _close(trial, task, outcome, earlier)
         if settings.model.record:
@@ -149,12 +150,14 @@ def _sandboxes(request: Request, task: Task, choice: ModelChoice, trial: Trial) 
     )
 
 
-def _lacks_seeds(trial: Trial, outcome: Outcome, settings: Settings) -> bool:
+def _lacks_runs(trial: Trial, outcome: Outcome, settings: Settings) -> bool:
     """True if more runs of a finished trial's program are asked for than there are."""
-    return outcome.status == "measured" and missing_seeds(trial, settings.seeds)
+    if outcome.status != "measured":
+        return False
+    return missing_seeds(trial, settings.seeds) or missing_readings(trial.folder, settings)
 
 
-def _with_seeds(
+def _with_more_runs(
     request: Request, task: Task, choice: ModelChoice, trial: Trial, outcome: Outcome
 ) -> Outcome:
     """The outcome of a finished trial after the runs that it lacks; stopped, the old one stays."""

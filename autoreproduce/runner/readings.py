@@ -12,18 +12,23 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from autoreproduce.claims.readings import (
+    READINGS,
     OpenChoice,
     arguments,
     folder_name,
     label,
     paired_readings,
+    parse_readings,
     readings_of,
     single_readings,
 )
 from autoreproduce.claims.verdicts.readings import ReadingClaim, ReadingResult, ReadingsVerdict
+from autoreproduce.claims.verdicts.trial_verdict import verdict_of
 from autoreproduce.errors import UsageError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from autoreproduce.claims.observed import Value
     from autoreproduce.claims.verdicts.trial_verdict import SeedRun, TrialVerdict
     from autoreproduce.config import Settings
@@ -47,7 +52,7 @@ def reading_verdict(
     if repeater is None or settings.readings_minutes == 0:
         return None
     try:
-        opened = readings_of(repeater.trial.folder)
+        opened = readings_of(repeater.trial.folder) or _handed_in(repeater)
     except UsageError as error:
         repeater.trial.note(f"readings: none is run: {error}")
         return None
@@ -56,6 +61,21 @@ def reading_verdict(
     given = settings.readings_minutes
     most = given * 60 if given else max(LEAST_MINUTES * 60, sum(run.seconds for run in runs))
     return _Multiverse(repeater, list(runs), opened, most, judge).verdict()
+
+
+def missing_readings(folder: Path, settings: Settings) -> bool:
+    """True if readings were left out for want of time, and a time is named now."""
+    found = verdict_of(folder) if settings.readings_minutes else None
+    return found is not None and found.readings is not None and bool(found.readings.skipped)
+
+
+def _handed_in(repeater: Repeater) -> list[OpenChoice]:
+    """The readings.json that a program from outside brings along; [] without one."""
+    text = repeater.files.get(READINGS)
+    if text is None:
+        return []
+    repeater.trial.note("readings: as whoever wrote the program registered them, after the code")
+    return parse_readings(text, READINGS)
 
 
 @dataclass
