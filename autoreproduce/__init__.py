@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from autoreproduce.models import Models
-    from autoreproduce.runner.api import grade as grade
     from autoreproduce.runner.api import reproduce as reproduce
     from autoreproduce.runner.api import run_suite as run_suite
     from autoreproduce.runner.api import score as score
@@ -28,16 +27,20 @@ if TYPE_CHECKING:
     from autoreproduce.trials.trial import Trial
 
 __version__ = "0.1.0"
-API = ("reproduce", "score", "grade", "run_suite")
+API = ("reproduce", "score", "run_suite")
 
 
 def __getattr__(name: str) -> Any:
-    """A function of the API, imported now."""
-    if name not in API:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+    """A function of the API, ours or a plugin's, imported now."""
+    from pkgutil import resolve_name
 
-    return getattr(import_module("autoreproduce.runner.api"), name)
+    if name in API:
+        return resolve_name(f"autoreproduce.runner.api:{name}")
+    from autoreproduce.plugins import table
+
+    if name.startswith("_") or name not in (places := table("api")):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return resolve_name(places[name])
 
 
 def __dir__() -> list[str]:
@@ -195,6 +198,9 @@ class Benchmark(Protocol):
     `Options` is the schema of what a suite may say of it (a pydantic model that forbids what it
     does not know); the class is made with such a model. A task bears the benchmark's name and
     those options that it needs to be loaded again (`Task.benchmark`, `Task.benchmark_options`).
+    A class may also name, as "module:Name": `method`, how our own method attempts a task that
+    asks for something other than a program; `suite_page`, what a suite's page shows of its trials;
+    and `dataset_option`, the option that --dataset sets.
     """
 
     Options: type[Any]

@@ -130,7 +130,7 @@ def ray_rows(scratch: Path, sizes: list[int]) -> Iterator[str]:
     """Steps a second that one keeper writes into the suite's folder."""
     import ray
 
-    from autoreproduce.runner.executors.ray_keeper import Keeper
+    from autoreproduce.plugins.clusters.ray_keeper import Keeper
 
     trial = one_trial(scratch / "ray")
     archive = TravellingFolder(trial).pack(whole=True)

@@ -19,7 +19,7 @@ import time
 from datetime import date
 from pathlib import Path
 
-from autoreproduce.benchmarks.autoexperiment.masking import mask, read_source, restore, stub
+from autoreproduce.plugins.masked.masking import mask, read_source, restore, stub
 from autoreproduce.errors import SourceError
 
 

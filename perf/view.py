@@ -19,8 +19,8 @@ from starlette.testclient import TestClient
 
 from autoreproduce.benchmarks.reproducebench.tasks import load_task
 from autoreproduce.trials.trial import Outcome, TrialRecord
-from autoreproduce.view.app import make_app
-from autoreproduce.view.library import Library
+from autoreproduce.plugins.view.app import make_app
+from autoreproduce.plugins.view.library import Library
 
 TASK, PORT, VARIANTS = "lsm", 8123, 5
 

@@ -14,10 +14,10 @@ import openai
 from chat_server import Answer, Server, chat_server
 
 from autoreproduce.config import Settings
-from autoreproduce.gateway.calls import AgentCalls
-from autoreproduce.gateway.server import Gateway
 from autoreproduce.models.budget import Budget
 from autoreproduce.models.open import open_model
+from autoreproduce.plugins.external_agents.gateway.calls import AgentCalls
+from autoreproduce.plugins.external_agents.gateway.server import Gateway
 from autoreproduce.trials.steps import ModelResult
 from autoreproduce.trials.trial import Trial, TrialRecord
 

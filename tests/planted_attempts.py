@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from autoreproduce.benchmarks.autoexperiment.benchmark import measurement_of
-from autoreproduce.benchmarks.autoexperiment.outcome import Judged, TaskOutcome
-from autoreproduce.benchmarks.autoexperiment.tasks import load_task
+from autoreproduce.plugins.masked.benchmark import measurement_of
+from autoreproduce.plugins.masked.outcome import Judged, TaskOutcome
+from autoreproduce.plugins.masked.tasks import load_task
 from autoreproduce.trials.measurement import FILE
 from autoreproduce.trials.trial import Outcome, TrialRecord
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from autoreproduce.errors import UsageError
+from autoreproduce.plugins import table
 
 if TYPE_CHECKING:
     from autoreproduce import Benchmark
@@ -23,9 +24,8 @@ if TYPE_CHECKING:
 
 BENCHMARKS = {
     "reproducebench": "autoreproduce.benchmarks.reproducebench.benchmark:ReproduceBench",
-    "autoexperiment": "autoreproduce.benchmarks.autoexperiment.benchmark:AutoExperiment",
-    "paperbench": "autoreproduce.benchmarks.paperbench.benchmark:PaperBench",
     "own": "autoreproduce.benchmarks.own:OwnTasks",
+    **table("benchmarks"),
 }
 
 
@@ -48,9 +48,7 @@ def open_benchmark(
     `path` says where a path that the options name lies. Raises UsageError for an unknown name,
     OptionError for an option that does not fit.
     """
-    if name not in BENCHMARKS:
-        raise UsageError(f"there is {', '.join(BENCHMARKS)}")
-    made = resolve_name(BENCHMARKS[name])
+    made = benchmark_class(name)
     try:
         found = made.Options.model_validate(dict(options or {}))
     except ValidationError as error:
@@ -58,6 +56,13 @@ def open_benchmark(
     lie = {key: path(value) for key, value in found if isinstance(value, Path)}
     benchmark: Benchmark = made(found.model_copy(update=lie))
     return benchmark
+
+
+def benchmark_class(name: str) -> Any:
+    """A benchmark's class, imported now. Raises UsageError for an unknown name."""
+    if name not in BENCHMARKS:
+        raise UsageError(f"there is {', '.join(BENCHMARKS)}")
+    return resolve_name(BENCHMARKS[name])
 
 
 def benchmark_of(task: Task) -> Benchmark:

@@ -1,21 +1,23 @@
 """The command line. `reproduce` is what runs if no command is named.
 
-`--help` answers from this module alone; a group's own module, with all that it needs, is imported
-when one of its commands is asked for. `tests/cli/test_cli.py` keeps the two in agreement.
+`--help` answers from this module and the plugins' declarations; a command's own module, with all
+that it needs, is imported when it is asked for. `tests/cli/test_cli.py` keeps the two in agreement.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
-# group -> (its module, {command: what it does})
-GROUPS: dict[str, tuple[str, dict[str, str]]] = {
+from autoreproduce.plugins import installed, table
+
+# title -> (the module in cli/, {command: what it does})
+_OWN_GROUPS: dict[str, tuple[str, dict[str, str]]] = {
     "Reproduce": (
         "reproduce",
         {
@@ -36,50 +38,51 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
             "work": "Attempt one trial of a suite by its job.json.",
         },
     ),
-    "Look": ("view", {"view": "Show runs and suites in the browser, live."}),
     "Score": (
         "score",
         {
             "score": "Score a program, a trial or a folder of trials.",
-            "calibrate": "Judge programs whose fidelity is known.",
             "table": "Tables over trials: Markdown, LaTeX, CSV, JSON, plots.",
             "board": "One page: systems by task, in quality and cost.",
         },
     ),
-    "Grade": (
-        "grade",
-        {
-            "grade": "Grade code by a paper's rubric (PaperBench).",
-            "rerun": "Run a submission's reproduce.sh in a fresh sandbox.",
-            "grades": "A table over gradings: papers, their runs, the mean.",
-            "rubrics": "Show what PaperBench's rubrics hold.",
-        },
-    ),
     "Benchmark": ("bench", {"bench": "ReproduceBench: list, prepare, reference, new."}),
-    "Masked": (
-        "masked",
-        {
-            "mask": "Make tasks of any repository: functions masked, proven.",
-            "passes": "Pass@1 and Pass@k with intervals; a verifier.",
-            "dataset": "Show what an AutoExperiment dataset holds, its faults.",
-        },
-    ),
-    "Connect": (
-        "doors",
-        {
-            "mcp": "Serve coding agents and other clients by MCP.",
-            "export": "Write trials as Inspect AI's logs, or tasks as Harbor's.",
-            "skill": "Teach a coding agent how to use these commands.",
-        },
-    ),
     "Machine": ("doctor", {"doctor": "Check what a trial needs here, and say how to fix it."}),
 }
-COMMANDS = {name: text for _, commands in GROUPS.values() for name, text in commands.items()}
-MODULES = {name: module for module, commands in GROUPS.values() for name in commands}
-BENCH = ("list", "prepare", "reference", "discriminate", "new")
+LAST = "Machine"  # the title below all others
+
+
+class Command(NamedTuple):
+    """Where a command's Typer app lies, and what the command does."""
+
+    place: str
+    text: str
+
+
+def _groups() -> dict[str, dict[str, Command]]:
+    """The kernel's commands and the plugins', by title."""
+    found: dict[str, dict[str, Command]] = {
+        title: {
+            name: Command(f"autoreproduce.cli.{module}:app", text)
+            for name, text in commands.items()
+        }
+        for title, (module, commands) in _OWN_GROUPS.items()
+    }
+    for plugin in installed().values():
+        for title, commands in plugin.commands.items():
+            added = {name: Command(plugin.command_app, text) for name, text in commands.items()}
+            found.setdefault(title, {}).update(added)
+    found[LAST] = found.pop(LAST)
+    return found
+
+
+GROUPS = _groups()
+COMMANDS = {name: one for commands in GROUPS.values() for name, one in commands.items()}
+SUBCOMMANDS = table("subcommands")  # "bench discriminate" -> the app that has it
+BENCH = ("list", "prepare", "reference", "new", *(name.split()[-1] for name in SUBCOMMANDS))
 # Seldom asked for by a person: not on the one screen of all commands, which has no more room.
-SELDOM = ("work", "rubrics", "rerun", "graph")
-ONE_LINE = {"Connect": "coding agents, Inspect AI, Harbor."}
+SELDOM = ("work", "graph", *(name for one in installed().values() for name in one.seldom))
+ONE_LINE = {title: text for one in installed().values() for title, text in one.one_line.items()}
 NAME = "autoreproduce"  # also as python -m autoreproduce
 OWN = ("--help", "--version", "--install-completion", "--show-completion")
 
@@ -125,13 +128,12 @@ class LazyGroup(TyperGroup):
         """The command, imported now; None for an unknown one."""
         if cmd_name not in COMMANDS:
             return None
-        from importlib import import_module
-
-        from typer.main import get_command
-
-        module = import_module(f"autoreproduce.cli.{MODULES[cmd_name]}")
-        found = get_command(module.app)
-        return getattr(found, "commands", {}).get(cmd_name, found)
+        found = _command_in(COMMANDS[cmd_name].place, cmd_name)
+        for name, place in SUBCOMMANDS.items():
+            group, _, subcommand = name.partition(" ")
+            if group == cmd_name:
+                found.add_command(_command_in(place, subcommand), subcommand)
+        return found
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """As Typer's; for an unknown command UsageError with the nearest name."""
@@ -149,14 +151,24 @@ class LazyGroup(TyperGroup):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """All commands by group on one screen, without importing them."""
         formatter.write(f"{HEAD}\n")
-        for title, (_, commands) in GROUPS.items():
+        for title, commands in GROUPS.items():
             if title in ONE_LINE:
                 formatter.write(f"{title:<10} {', '.join(commands)}: {ONE_LINE[title]}\n")
                 continue
-            shown = {name: text for name, text in commands.items() if name not in SELDOM}
+            shown = {name: one.text for name, one in commands.items() if name not in SELDOM}
             for number, (name, text) in enumerate(shown.items()):
                 formatter.write(f"{'' if number else title:<10} {name:<10} {text}\n")
         formatter.write(f"{FOOT}\n")
+
+
+def _command_in(place: str, name: str) -> Any:
+    """A command of the app at "module:app"; the app itself if it is a group, or has this one."""
+    from pkgutil import resolve_name
+
+    from typer.main import get_command
+
+    found = get_command(resolve_name(place))
+    return getattr(found, "commands", {}).get(name, found)
 
 
 HEAD = (

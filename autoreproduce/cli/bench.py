@@ -15,7 +15,6 @@ from autoreproduce.errors import AutoReproduceError, UsageError
 from autoreproduce.evaluation.report.wording import clean
 
 if TYPE_CHECKING:
-    from autoreproduce.benchmarks.reproducebench.discrimination import DiscriminationRow
     from autoreproduce.runner.api_results import Reproduction
     from autoreproduce.task import Task
 
@@ -174,72 +173,6 @@ def _write_measured(
     path.write_text(text, encoding="utf-8")
     if not json:
         print(f"For {task.id}'s task.yaml, profile {task.profile} ({path}):\n{text}", end="")
-
-
-@app.command()
-@settings_options((*section("sandbox"), "seed", *PLACES), main=("seed", "sandbox"))
-def discriminate(
-    *,
-    tasks: Annotated[
-        list[str] | None, typer.Argument(metavar="TASK", help="ids, data sets or methods: all")
-    ] = None,
-    seeds: Annotated[
-        int, typer.Option(min=0, help="runs a program, from --seed on; 0: structures alone")
-    ] = 3,
-    program: Annotated[
-        list[str] | None,
-        typer.Option(help="run only this, by name or role (several: repeat), e.g. baseline"),
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="a file for the table: Markdown, or JSON lines with --json")
-    ] = None,
-    recorded: Annotated[
-        bool, typer.Option("--recorded", help="show what the tasks' folders hold, and run nothing")
-    ] = False,
-    settings: Settings,
-    data: Given = None,
-    json: Json = False,
-) -> None:
-    """Show what number and structure tell from the reference, at small size.
-
-    Known mistakes, the method without its core and a simple baseline are run in the sandbox as the
-    reference is. Finished runs are not repeated.
-    """
-    from autoreproduce.benchmarks.reproducebench.discrimination import recorded as recorded_of
-    from autoreproduce.benchmarks.reproducebench.discrimination import rows_of
-    from autoreproduce.benchmarks.reproducebench.tasks import find_task, task_names
-    from autoreproduce.cli.console.attempts import terminal_view
-    from autoreproduce.runner.discriminate import DiscriminationPlan
-    from autoreproduce.runner.discriminate import discriminate as run_programs
-
-    rows: list[DiscriminationRow] = []
-    plan = DiscriminationPlan(settings, seeds, terminal_view(json), program or (), data)
-    for task in [find_task(name, "small") for name in tasks or task_names()]:
-        if recorded:
-            found = recorded_of(task)
-        else:
-            try:
-                found = run_programs(task, plan)
-            except KeyboardInterrupt:
-                raise typer.Exit(130) from None
-        rows += rows_of(task, found)
-    _write_discrimination(rows, out, json)
-
-
-def _write_discrimination(rows: list[DiscriminationRow], out: Path | None, json: bool) -> None:
-    """The table on the terminal, and in the file `out`."""
-    from json import dumps
-
-    from autoreproduce.benchmarks.reproducebench.discrimination import markdown
-
-    text = "\n".join(dumps(row.as_dict()) for row in rows) if json else markdown(rows)
-    print(text)
-    if out is None:
-        return
-    try:
-        out.write_text(f"{text}\n", encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"--out {out} cannot be written ({error})", fix="name a file") from None
 
 
 @app.command()

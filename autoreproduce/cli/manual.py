@@ -27,7 +27,7 @@ def manual() -> str:
     root: Any = get_command(app)
     ctx = root.make_context("autoreproduce", ["--help"], resilient_parsing=True)
     parts = [HEAD]
-    for title, (_, commands) in GROUPS.items():
+    for title, commands in GROUPS.items():
         parts.append(f"## {title}\n")
         for name in commands:
             parts += _pages(name, root.get_command(ctx, name), ctx)

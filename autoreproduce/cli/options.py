@@ -49,7 +49,7 @@ ArxivId = Annotated[str | None, typer.Option(help="the paper's arXiv id", metava
 
 
 def _checked_notify(to: str | None) -> str | None:
-    from autoreproduce.doors.notify import checked_notify
+    from autoreproduce.cli.console.notify import checked_notify
 
     return checked_notify(to)
 

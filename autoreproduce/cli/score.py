@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_module
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -21,7 +20,6 @@ from autoreproduce.cli.options import (
     settings_options,
 )
 from autoreproduce.config import Settings
-from autoreproduce.errors import UsageError
 
 app = CommandApp()
 Judges = Annotated[
@@ -184,59 +182,6 @@ def _print_plan(plan: dict[str, Any], as_json: bool) -> None:
     from autoreproduce.runner.score_plan import plan_text
 
     print(json_module.dumps(plan) if as_json else plan_text(plan))
-
-
-@app.command()
-@settings_options(
-    (*ONE_MODEL, "budget", "profile", *section("sandbox"), *PLACES),
-    main=("model", "base_url", "budget"),
-)
-def calibrate(
-    *,
-    tasks: Annotated[list[str], typer.Argument(help="tasks of the benchmark")],
-    judge: Judges = None,
-    repeats: Repeats = 1,
-    settings: Settings,
-    levels: Annotated[str, typer.Option(help="some of them [all]", metavar="A,B")] = "",
-    points: Points = "curated",
-    out: Annotated[Path | None, typer.Option(help="the calibration's folder")] = None,
-    dry_run: DryRun = False,
-    attacks: Annotated[
-        bool, typer.Option("--attacks", help="run and score programs that fake a result instead")
-    ] = False,
-) -> None:
-    """Judge programs whose fidelity is known.
-
-    It shows whether a judge is to be believed.
-    """
-    from autoreproduce.runner.api import default_judges
-    from autoreproduce.runner.attacks import run_attacks
-    from autoreproduce.runner.calibrate import CalibrationRequest, run_calibration
-    from autoreproduce.runner.score_plan import plan_of_calibration
-
-    names = judge or default_judges(settings)
-    note = partial(print, flush=True)
-    wanted = [level for level in levels.split(",") if level]
-    if attacks and dry_run:
-        raise UsageError(
-            "--dry-run counts what judges would be asked, and --attacks runs programs first",
-            fix="leave out --dry-run: without --judge nothing is asked",
-        )
-    if attacks:
-        home = out or settings.runs_dir / "attacks"
-        caught = run_attacks(tasks, names, repeats, wanted, home, settings, note)
-        raise typer.Exit(0 if caught else 1)
-    if not names:
-        raise UsageError(
-            "no judge is named", fix="add --judge provider:name, or --judge NAME with --base-url"
-        )
-    home = out or settings.runs_dir / "calibration"
-    request = CalibrationRequest(tasks, names, settings, home, repeats, wanted, points, note)
-    if dry_run:
-        _print_plan(plan_of_calibration(request), as_json=False)
-        return
-    as_expected = run_calibration(request)
-    raise typer.Exit(0 if as_expected else 1)
 
 
 @app.command()

@@ -27,6 +27,10 @@ _PROOFS = re.compile(
     r"(proofs?|derivations?|technical lemmas?|auxiliary lemmas?)\b.*",
     re.I,
 )
+# A line of its own that begins as a numbered heading does, between empty lines.
+_PLAIN_HEADING = re.compile(
+    r"(?:^|(?<=\n))\n*((?:[A-Z]|\d{1,2})(?:\.\d{1,2})*\.? +[A-Z][^\n.]{2,70})\n"
+)
 
 
 @dataclass(frozen=True)
@@ -130,3 +134,16 @@ def _is_dropped(section: Section, after_list: bool) -> bool:
         r"experiment|implementation|detail|result|setting|algorithm|pseudo", section.heading, re.I
     )
     return section.is_list or bool(_THANKS.fullmatch(section.heading)) or bool(appendix and proofs)
+
+
+def section_or_headings(paper: str, name: str) -> str:
+    """The section of a paper by its heading or number; if none has it, the list of headings.
+
+    Headings are those of Markdown, or lines such as "3.2 Training" of plain text.
+    """
+    text = re.sub(_PLAIN_HEADING, r"\n# \1\n", paper) if "\n#" not in paper else paper
+    if found := section_named(text, name):
+        return found
+    headings = [part.heading for part in sections(text) if part.heading]
+    listed = "\n".join(headings) or "(it has no headings)"
+    return f"The paper has no section {name!r}. It has:\n{listed}"

@@ -19,7 +19,7 @@ from autoreproduce import Observer
 from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
 from autoreproduce.runner.api_results import PhaseNotes, Reproduction
-from autoreproduce.runner.api_scoring import default_judges, grade, score
+from autoreproduce.runner.api_scoring import default_judges, score
 from autoreproduce.runner.settings import path_or_none, settings_of
 
 if TYPE_CHECKING:
@@ -32,15 +32,7 @@ if TYPE_CHECKING:
 File = str | Path
 OpenView = Callable[["Task"], AbstractContextManager[Observer]]
 Note = Callable[[str], None]
-__all__ = [
-    "default_judges",
-    "grade",
-    "reproduce",
-    "run_suite",
-    "score",
-    "settings_of",
-    "watched_attempt",
-]
+__all__ = ["default_judges", "reproduce", "run_suite", "score", "settings_of", "watched_attempt"]
 
 
 def reproduce(
@@ -151,8 +143,7 @@ def plan_suite(
             raise UsageError(f"{name}: {reason}")
     content = read_suite(Path(file))
     numbers = [int(each) if each.isdecimal() else each for each in n]
-    place = "data" if content.benchmark == "paperbench" else "dataset"
-    given = {place: path_or_none(dataset), "n": numbers, "gold": gold}
+    given = {content.dataset_option: path_or_none(dataset), "n": numbers, "gold": gold}
     content.change_options({key: value for key, value in given.items() if value})
     content.change_solvers(solvers)
     plan = Plan(content, changes or {})

@@ -13,7 +13,6 @@ from autoreproduce.runner.settings import path_or_none, settings_of
 if TYPE_CHECKING:
     from autoreproduce.config import Settings
     from autoreproduce.evaluation.judging.material import PointsSource
-    from autoreproduce.runner.grade import GradingResult
     from autoreproduce.runner.score import ScoreRequest
 
 File = str | Path
@@ -124,50 +123,3 @@ def _is_benchmark_id(task: str) -> bool:
 def default_judges(settings: Settings) -> list[str]:
     """The judge if none is named: the model."""
     return [settings.model.name] if settings.model.name else []
-
-
-def grade(
-    submission: File,
-    rubric: File,
-    *,
-    model: str | None = None,
-    settings: Settings | None = None,
-    judge: str | None = None,
-    paper: File | None = None,
-    run: int = 1,
-    workers: int = 8,
-    room: int = 60_000,
-    provided: bool = False,
-    full: bool = False,
-    labels: File | None = None,
-    out: File | None = None,
-    note: Note = note_to_stderr,
-    **more: Any,
-) -> GradingResult:
-    """Grade code by a paper's rubric (PaperBench Code-Dev), or resume the grading.
-
-    `submission`: a file, folder, archive, git URL or a trial; `full`: all leaves, of a folder that
-    the command `rerun` made. `rubric`: a paper's folder or a
-    rubric.json. `judge`: a model's name, else `model`. Raises UsageError, BudgetError.
-    """
-    from autoreproduce.runner.grade import GradeRequest
-    from autoreproduce.runner.grade import grade as grade_request
-
-    used = settings_of(settings, model=model, **more)
-    return grade_request(
-        GradeRequest(
-            source=str(submission),
-            rubric=Path(rubric),
-            settings=used,
-            judge=judge or used.model.name,
-            paper=path_or_none(paper),
-            run=run,
-            workers=workers,
-            room=room,
-            provided=provided,
-            full=full,
-            labels=path_or_none(labels),
-            out=path_or_none(out),
-            note=note,
-        )
-    )

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from autoreproduce import Observer, Submission
 from autoreproduce.benchmarks import benchmark_of
@@ -23,6 +25,7 @@ from autoreproduce.evaluation.report.evidence import gather
 from autoreproduce.evaluation.result_folder import write_result
 from autoreproduce.models.budget import Budget
 from autoreproduce.models.tape import CallSite, TapeHead, tape_of, write_tape
+from autoreproduce.plugins import found_at, installed
 from autoreproduce.runner.accounts import close_accounts, outcome_of
 from autoreproduce.runner.choose import ModelChoice, choose_model
 from autoreproduce.runner.conclude import conclude
@@ -31,7 +34,6 @@ from autoreproduce.runner.readings import missing_readings
 from autoreproduce.runner.request import Request, Shared, record_of, trial_folder
 from autoreproduce.runner.seeds import missing_seeds
 from autoreproduce.runner.signals import undisturbed
-from autoreproduce.runner.telemetry import traced
 from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.solvers import open_solver
 from autoreproduce.task import Task
@@ -75,10 +77,10 @@ def attempt(request: Request) -> Finished:
         ended = outcome is not None and outcome.status != "stopped"
         earlier = ended and not has_more_time(trial, settings)
         if outcome is None or not earlier:
-            with traced(trial.record, str(folder), trial.observers) as trace:
+            with _watched_by_plugins(trial) as watching:
                 outcome = _run(request, task, settings, choice, trial)
-                if trace:
-                    trace.close(outcome)
+                for each in watching:
+                    each.close(outcome)
         elif _lacks_runs(trial, outcome, settings):
             outcome = _with_more_runs(request, task, choice, trial, outcome)
             earlier = False
@@ -89,6 +91,18 @@ def attempt(request: Request) -> Finished:
     finally:
         live.end()
         trial.close()
+
+
+@contextmanager
+def _watched_by_plugins(trial: Trial) -> Iterator[list[Any]]:
+    """What plugins watch the trial with while the block runs; each is closed with the outcome."""
+    with ExitStack() as stack:
+        opened = (
+            stack.enter_context(found_at(place)(trial.record, str(trial.folder), trial.observers))
+            for plugin in installed().values()
+            for place in plugin.observers
+        )
+        yield [each for each in opened if each is not None]
 
 
 def has_more_time(trial: Trial, settings: Settings) -> bool:

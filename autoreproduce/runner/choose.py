@@ -19,7 +19,8 @@ from autoreproduce.config import Settings
 from autoreproduce.content import folder
 from autoreproduce.errors import UsageError
 from autoreproduce.models import Models
-from autoreproduce.solvers import AGENT, BASELINES, needs_of
+from autoreproduce.plugins import table
+from autoreproduce.solvers import KINDS, needs_of
 from autoreproduce.task import Task
 
 KEYS = (
@@ -94,10 +95,9 @@ def choose_model(
         return ModelChoice("none", settings, trusted="reference" in needs and _ships(task))
     agents = (settings.model.research, settings.model.code)
     name = settings.model.name or (agents[0] if all(agents) else None) or _unnamed(settings, task)
-    if name == "tape" and (solver.startswith(AGENT) or solver in BASELINES):
+    if name == "tape" and (solver in table("solvers") or solver.startswith(tuple(KINDS))):
         raise UsageError(
-            f"the shipped tape has no replies to {solver.removeprefix(AGENT)}, only to the method",
-            fix=HOW,
+            f"the shipped tape has no replies to {solver}, only to the method", fix=HOW
         )
     if name == "tape" or name.startswith("tape:"):
         return _replay(name, settings, task, tape)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoreproduce.benchmarks import benchmark_of
-from autoreproduce.benchmarks.autoexperiment.environment import with_packages
 from autoreproduce.config import digest
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.judging.program import NO_CODE, Program, read_program
@@ -24,6 +23,7 @@ from autoreproduce.evaluation.submission import (
 from autoreproduce.models.errors import shown
 from autoreproduce.runner.accounts import close_accounts, outcome_of
 from autoreproduce.runner.conclude import conclude
+from autoreproduce.sandboxes.package_lists import with_packages
 from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.trials.folders import trials_below
 from autoreproduce.trials.measurement import FILE

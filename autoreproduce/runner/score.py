@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from autoreproduce import Observer, Score
 from autoreproduce.benchmarks import benchmark_of
-from autoreproduce.benchmarks.autoexperiment.environment import read_requirements
 from autoreproduce.config import Settings
 from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.evaluation.judging.judge import Judge
@@ -41,6 +40,7 @@ from autoreproduce.runner.outside import (
     with_data,
 )
 from autoreproduce.runner.suite.results import SUITE, write_results
+from autoreproduce.sandboxes.package_lists import read_requirements
 from autoreproduce.task import Task
 from autoreproduce.trials.folders import trials_below
 from autoreproduce.trials.trial import Trial

@@ -10,19 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from autoreproduce.agents.prompts import Prompts
 from autoreproduce.content import folder
-from autoreproduce.evaluation.calibration import cases
 from autoreproduce.evaluation.judging.key_points import paper_at_hand
 from autoreproduce.evaluation.judging.material import Material, material_of
 from autoreproduce.evaluation.scorers import JUDGED, Setup, align
 from autoreproduce.models.open import most_it_costs, rough_tokens
-from autoreproduce.runner.calibrate import levels_and_tasks
 from autoreproduce.runner.judged_material import POINTED
 from autoreproduce.runner.score import programs_to_score
 
 if TYPE_CHECKING:
     from autoreproduce.config import Settings
     from autoreproduce.evaluation.judging.program import Program
-    from autoreproduce.runner.calibrate import CalibrationRequest
     from autoreproduce.runner.score import ScoreRequest
     from autoreproduce.task import Task
 
@@ -47,20 +44,8 @@ def plan_of_scoring(request: ScoreRequest) -> dict[str, Any]:
         material = material_of(task, request.reference)
         if request.points != "curated" and POINTED & set(levels):
             questions += _writing_points(request, task, trial)
-        questions += _questions(program, task, material, levels)
-    return _plan(len(programs), questions, request.judges, request.repeats, request.settings)
-
-
-def plan_of_calibration(request: CalibrationRequest) -> dict[str, Any]:
-    """What `calibrate` would ask its judges at most."""
-    levels, tasks = levels_and_tasks(request)
-    known = [(case.program, task) for task in tasks for case in cases(task)]
-    questions = [
-        question
-        for program, task in known
-        for question in _questions(program, task, material_of(task), levels)
-    ]
-    return _plan(len(known), questions, request.judges, request.repeats, request.settings)
+        questions += questions_of(program, task, material, levels)
+    return plan_of(len(programs), questions, request.judges, request.repeats, request.settings)
 
 
 def plan_text(plan: dict[str, Any]) -> str:
@@ -73,7 +58,7 @@ def plan_text(plan: dict[str, Any]) -> str:
     )
 
 
-def _questions(
+def questions_of(
     program: Program, task: Task, material: Material, levels: Sequence[str]
 ) -> list[Question]:
     """One for each level that can be judged; the system prompt included."""
@@ -97,13 +82,14 @@ def _writing_points(request: ScoreRequest, task: Task, trial: Path | None) -> li
     return [Question(rough_tokens(paper.body) + POINTS_LENGTH, once=True)] if paper else []
 
 
-def _plan(
+def plan_of(
     programs: int,
     questions: Sequence[Question],
     judges: Sequence[str],
     repeats: int,
     settings: Settings,
 ) -> dict[str, Any]:
+    """Calls, tokens and dollars of `questions` to all judges."""
     asked = [
         (question.tokens, judge, 1 if question.once else repeats)
         for question in questions

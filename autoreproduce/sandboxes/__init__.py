@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from autoreproduce.errors import SandboxError, UsageError
 from autoreproduce.files.tree import Tree
+from autoreproduce.plugins import table
 
 if TYPE_CHECKING:
     from autoreproduce import Sandbox
@@ -28,6 +29,7 @@ SANDBOXES = {
     "docker": "autoreproduce.sandboxes.docker:DockerSandbox",
     "bubblewrap": "autoreproduce.sandboxes.bubblewrap:BubblewrapSandbox",
     "process": "autoreproduce.sandboxes.process:ProcessSandbox",
+    **table("sandboxes"),
 }
 
 

@@ -7,26 +7,16 @@ from typing import Any
 
 from autoreproduce import Need, Solver
 from autoreproduce.errors import UsageError
+from autoreproduce.plugins import table
 
 SOLVERS = {
     "autoreproduce": "autoreproduce.solvers.autoreproduce:AutoReproduce",
-    "agentless": "autoreproduce.solvers.agentless:Agentless",
-    "agentic": "autoreproduce.solvers.agentic:Agentic",
-    "planning": "autoreproduce.solvers.agentic:Planning",
-    "papercoder": "autoreproduce.solvers.papercoder:PaperCoder",
-    "papercoder-repair": "autoreproduce.solvers.papercoder:PaperCoderWithRepair",
-    "basic": "autoreproduce.solvers.tool_agents:Basic",
-    "iterative": "autoreproduce.solvers.tool_agents:Iterative",
-    "chatdev": "autoreproduce.solvers.chatdev:ChatDev",
-    "agent-laboratory": "autoreproduce.solvers.agent_laboratory:AgentLaboratory",
     "lineage": "autoreproduce.solvers.lineage:Lineage",
     "reference": "autoreproduce.solvers.reference:ReferenceSolver",
+    **table("solvers"),
 }
-AGENT = "agent:"
+KINDS = table("solver_kinds")  # by the prefix of a solver's name
 ALTERED = "reference:"
-BASELINES = frozenset(
-    {"papercoder", "papercoder-repair", "basic", "iterative", "chatdev", "agent-laboratory"}
-)
 
 
 def open_solver(name: str, **options: Any) -> Solver:
@@ -52,10 +42,9 @@ def needs_of(name: str) -> frozenset[Need]:
 
 
 def _class_of(name: str) -> Any:
-    if name.startswith(AGENT):
-        from autoreproduce.solvers.external import agent_class
-
-        return agent_class(name.removeprefix(AGENT))
+    for prefix, place in KINDS.items():
+        if name.startswith(prefix):
+            return resolve_name(place)(name.removeprefix(prefix))
     if name.startswith(ALTERED):
         from autoreproduce.solvers.reference import altered_solver_class
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from autoreproduce import Need, Submission
 from autoreproduce.agents.agent import Agent
 from autoreproduce.agents.prompts import Prompts
+from autoreproduce.benchmarks import benchmark_of
 from autoreproduce.claims.choices import scaled_down_warning
 from autoreproduce.method.full_run import partial_results
 from autoreproduce.method.sharing import shared_replies
 from autoreproduce.method.workflow import Context, State, build_graph
-from autoreproduce.solvers.masked_loop import MaskedLoop
-from autoreproduce.solvers.repository import RepositoryLoop
 from autoreproduce.trials.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
 
 class AutoReproduce:
-    """Reproduces a paper's experiment; in a repository with masked functions, writes those
-    (`MaskedLoop`); for a whole paper, writes a repository (`RepositoryLoop`).
+    """Reproduces a paper's experiment; what else a benchmark asks for is attempted by its `method`.
 
     Its submission is the program in the trial's workspace.
     """
@@ -41,11 +40,10 @@ class AutoReproduce:
 
     def solve(self, task: Task, models: Models, sandbox: Sandbox, trial: Trial) -> Submission:
         """Walk the graph. A phase that uses up its attempts is a failed submission."""
-        if task.writes == "functions":
-            return MaskedLoop(self.settings, self.budget).solve(task, models, sandbox, trial)
-        if task.writes == "repository":
-            whole = RepositoryLoop(self.settings, self.budget, self.paper_file)
-            return whole.solve(task, models, sandbox, trial)
+        if own := getattr(benchmark_of(task), "method", ""):
+            loop = resolve_name(own)(self.settings, self.budget, self.paper_file)
+            submission: Submission = loop.solve(task, models, sandbox, trial)
+            return submission
         workspace = Workspace(trial.folder)
         workspace.open()
         shared = (Prompts(), trial, self.budget, self.settings)

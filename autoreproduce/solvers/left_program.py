@@ -16,7 +16,6 @@ from autoreproduce.errors import SandboxError, UsageError
 from autoreproduce.method.fresh_run import run_afresh
 from autoreproduce.method.results import Run, results_problem
 from autoreproduce.sandboxes.counted import execute_counted
-from autoreproduce.solvers.agent_run import OWN
 from autoreproduce.trials.steps import ExecutionResult
 
 if TYPE_CHECKING:
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from autoreproduce.trials.trial import Trial
     from autoreproduce.trials.workspace import Workspace
 
+OWN = ".agent"  # an agent's HOME, in the workspace so that an interrupted agent finds it again
 PROGRAM = "main.py"
 GIVEN = ("TASK.md", "preprocess.py")
 MOST_FILES, LARGEST_FILE = 300, 1_000_000  # of the program's text that is committed

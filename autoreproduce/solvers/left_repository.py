@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from autoreproduce import Submission
 from autoreproduce.errors import UsageError
-from autoreproduce.solvers.agent_run import OWN
+from autoreproduce.solvers.left_program import OWN
 from autoreproduce.solvers.task_folder import remove_given
 
 if TYPE_CHECKING:

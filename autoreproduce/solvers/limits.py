@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from autoreproduce.errors import UsageError
 from autoreproduce.models.budget import Budget, Cost
 from autoreproduce.trials.steps import ModelResult
@@ -18,6 +20,15 @@ if TYPE_CHECKING:
     from autoreproduce.trials.steps import Step
 
 LEAST = 1.0  # seconds that a command gets however late it is
+
+
+class AgentLimits(BaseModel):
+    """What one attempt may take; --attempt-seconds and --attempt-budget go before them."""
+
+    model_config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
+
+    minutes: float = Field(120.0, gt=0, le=10_000)
+    calls: int = Field(1_000, ge=1, le=100_000, description="of the model")
 
 
 class Meter:

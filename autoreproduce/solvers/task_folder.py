@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from autoreproduce.config import Settings
     from autoreproduce.files.tree import Tree
     from autoreproduce.papers import Paper
-    from autoreproduce.solvers.agent_file import AgentLimits
+    from autoreproduce.solvers.limits import AgentLimits
     from autoreproduce.task import Task
 
 TASK = "TASK.md"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from autoreproduce import Execution
 from autoreproduce.agents.listing import Edit, apply_edit, number
-from autoreproduce.benchmarks.autoexperiment.retrieval import section_named
 from autoreproduce.errors import CommandError, SandboxError
+from autoreproduce.papers.sections import section_or_headings
 
 if TYPE_CHECKING:
     from autoreproduce import Sandbox
@@ -108,7 +108,7 @@ def tools_of(bench: ToolBench) -> list[Any]:
     @tool
     def section(name: str) -> str:
         """Show a section of the paper by its name or number; any other name lists all."""
-        return _short(section_named(bench.paper, name))
+        return _short(section_or_headings(bench.paper, name))
 
     more = [*([run] if bench.refsol else []), *([section] if bench.paper.strip() else [])]
     return [shell, view, edit, *more, submit]

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoreproduce.benchmarks.autoexperiment.dataset import Experiment, load_dataset
-from autoreproduce.benchmarks.autoexperiment.taskset import PaperSet
-from autoreproduce.benchmarks.autoexperiment.writer import write_paper
 from autoreproduce.evaluation.tables.build import Table
 from autoreproduce.evaluation.tables.write import comma
 from autoreproduce.files.csv_text import csv_text, plain_cell, safe_cell
+from autoreproduce.plugins.masked.dataset import Experiment, load_dataset
+from autoreproduce.plugins.masked.taskset import PaperSet
+from autoreproduce.plugins.masked.writer import write_paper
 
 FORMULAS = [
     "=1+1",

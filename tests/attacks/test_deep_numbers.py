@@ -5,13 +5,13 @@ from collections.abc import Callable
 
 import pytest
 
-from autoreproduce.benchmarks.autoexperiment.benchmark import measurement_of
-from autoreproduce.benchmarks.autoexperiment.compare import paths_of
-from autoreproduce.benchmarks.autoexperiment.outcome import outcome_of
-from autoreproduce.benchmarks.autoexperiment.parsing import Read, read_output, read_results_file
-from autoreproduce.benchmarks.autoexperiment.running import Ran
-from autoreproduce.benchmarks.autoexperiment.tasks import masked_task, shipped
-from autoreproduce.solvers.verifier import CandidateAttempt, by_agreement
+from autoreproduce.plugins.masked.benchmark import measurement_of
+from autoreproduce.plugins.masked.compare import paths_of
+from autoreproduce.plugins.masked.outcome import outcome_of
+from autoreproduce.plugins.masked.parsing import Read, read_output, read_results_file
+from autoreproduce.plugins.masked.running import Ran
+from autoreproduce.plugins.masked.tasks import masked_task, shipped
+from autoreproduce.plugins.masked.verifier import CandidateAttempt, by_agreement
 
 
 def in_lists(depth: int) -> str:

@@ -8,7 +8,7 @@ from planted_attempts import NAME, plant
 from typer.testing import CliRunner
 
 from autoreproduce.cli.app import app
-from autoreproduce.evaluation.masked_attempts import read_attempts
+from autoreproduce.plugins.masked.attempts import read_attempts
 
 ALTERED: dict[str, dict[str, Any]] = {
     "combined_id": {"combined_id": "../../../escaped"},

@@ -15,7 +15,7 @@ from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.judging.program import Program
 from autoreproduce.evaluation.submission import lay_out
 from autoreproduce.evaluation.tables.rows import read_rows
-from autoreproduce.runner.grade_tables import read_gradings
+from autoreproduce.plugins.paperbench.grade_tables import read_gradings
 from autoreproduce.runner.suite.estimate import earlier_trials
 from autoreproduce.trials.folders import trials_below
 from autoreproduce.trials.trial import Outcome

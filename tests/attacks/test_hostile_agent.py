@@ -10,7 +10,7 @@ import pytest
 from agent_world import GOOD, agent_file, agent_output, calls_of, printed_json, run_agent
 from chat_server import Answer, chat_server
 
-from autoreproduce.gateway import server as gateway_server
+from autoreproduce.plugins.external_agents.gateway import server as gateway_server
 from autoreproduce.runner.suite.failures import of_outcome
 
 

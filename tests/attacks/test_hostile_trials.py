@@ -9,10 +9,7 @@ import pytest
 from matplotlib.cbook import is_math_text
 from pydantic import ValidationError
 
-from autoreproduce.benchmarks.paperbench.reproduction import UNHASHED, _digests_after, hand_in
 from autoreproduce.benchmarks.reproducebench.tasks import load_task
-from autoreproduce.doors.inspect_export import _file_date, _prompt_of
-from autoreproduce.doors.jobs import JobRecord, Jobs
 from autoreproduce.errors import SandboxError, UsageError
 from autoreproduce.evaluation.judging.program import Program
 from autoreproduce.evaluation.report.wording import duration
@@ -20,12 +17,15 @@ from autoreproduce.evaluation.submission import lay_out
 from autoreproduce.evaluation.tables.model import plot_label
 from autoreproduce.files.owner import owner, process_id, stale
 from autoreproduce.files.tree import Tree
-from autoreproduce.runner.rerun import RerunRequest, rerun
+from autoreproduce.plugins.integrations.inspect_export import _file_date, _prompt_of
+from autoreproduce.plugins.integrations.jobs import JobRecord, Jobs
+from autoreproduce.plugins.paperbench.reproduction import UNHASHED, _digests_after, hand_in
+from autoreproduce.plugins.paperbench.rerun import RerunRequest, rerun
+from autoreproduce.plugins.view import processes
+from autoreproduce.plugins.view.library import Library
+from autoreproduce.plugins.view.pages import index
 from autoreproduce.trials.steps import ModelResult
 from autoreproduce.trials.trial import Trial
-from autoreproduce.view import processes
-from autoreproduce.view.library import Library
-from autoreproduce.view.pages import index
 
 
 @pytest.mark.parametrize("notes", [5, "x", {"a": 1}, [1], None, True])

@@ -10,11 +10,11 @@ from autoreproduce.benchmarks.reproducebench.scaffold import new_task
 from autoreproduce.config import Settings
 from autoreproduce.content import folder
 from autoreproduce.errors import UsageError
-from autoreproduce.evaluation import attacks
-from autoreproduce.evaluation.attacks import CONTROL, attacks_on
 from autoreproduce.evaluation.tables.build import tables
 from autoreproduce.evaluation.tables.rows import read_rows
-from autoreproduce.runner.attacks import run_attacks
+from autoreproduce.plugins.lab import attacks
+from autoreproduce.plugins.lab.attacks import CONTROL, attacks_on
+from autoreproduce.plugins.lab.run_attacks import run_attacks
 from autoreproduce.runner.score import ScoreRequest, score_all
 from autoreproduce.task import Task
 from autoreproduce.trials.measurement import Measurement, read_measurement

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from autoreproduce.benchmarks.autoexperiment.parsing import read_output
+from autoreproduce.plugins.masked.parsing import read_output
 
 
 @pytest.mark.slow

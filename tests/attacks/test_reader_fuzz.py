@@ -21,11 +21,6 @@ from hypothesis import strategies as st
 from latex_maker import BIB, FILES, MAIN, gz, tar_gz
 from pdf_maker import paper_pdf
 
-from autoreproduce.benchmarks.autoexperiment.parsing import read_output, read_results_file
-from autoreproduce.benchmarks.autoexperiment.rows import Faults, read_csv, read_jsonl, read_value
-from autoreproduce.benchmarks.autoexperiment.source import parse
-from autoreproduce.benchmarks.autoexperiment.taskset import read_paper_set, read_proofs, read_splits
-from autoreproduce.benchmarks.paperbench.papers import load_paper
 from autoreproduce.benchmarks.reproducebench.schema import Points, read_yaml
 from autoreproduce.errors import AutoReproduceError
 from autoreproduce.evaluation.judging.blind import blind
@@ -38,6 +33,11 @@ from autoreproduce.method.paper_lineage.extract import extract, repositories
 from autoreproduce.models.tape import read_tape
 from autoreproduce.papers.bibliography import from_bib
 from autoreproduce.papers.files import read_file
+from autoreproduce.plugins.masked.parsing import read_output, read_results_file
+from autoreproduce.plugins.masked.rows import Faults, read_csv, read_jsonl, read_value
+from autoreproduce.plugins.masked.source import parse
+from autoreproduce.plugins.masked.taskset import read_paper_set, read_proofs, read_splits
+from autoreproduce.plugins.paperbench.papers import load_paper
 from autoreproduce.runner.suite.lines import YamlFile
 from autoreproduce.runner.suite.schema import SuiteFile
 from autoreproduce.trials.metrics_file import parse_metrics

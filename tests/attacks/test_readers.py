@@ -14,12 +14,6 @@ import hostile_files as hostile
 import pytest
 import yaml
 
-from autoreproduce.benchmarks.autoexperiment.dataset import load_dataset
-from autoreproduce.benchmarks.autoexperiment.parsing import read_results_file
-from autoreproduce.benchmarks.autoexperiment.rows import read_value
-from autoreproduce.benchmarks.autoexperiment.source import parse
-from autoreproduce.benchmarks.autoexperiment.taskset import read_splits
-from autoreproduce.benchmarks.paperbench.rubric import read_rubric
 from autoreproduce.errors import (
     AutoReproduceError,
     PaperError,
@@ -37,6 +31,12 @@ from autoreproduce.evaluation.structure.syntax import read_syntax
 from autoreproduce.files.bounded import parse_json, parse_python, parse_yaml
 from autoreproduce.files.confined import confined
 from autoreproduce.papers.files import Parts, read_file
+from autoreproduce.plugins.masked.dataset import load_dataset
+from autoreproduce.plugins.masked.parsing import read_results_file
+from autoreproduce.plugins.masked.rows import read_value
+from autoreproduce.plugins.masked.source import parse
+from autoreproduce.plugins.masked.taskset import read_splits
+from autoreproduce.plugins.paperbench.rubric import read_rubric
 from autoreproduce.runner.suite.lines import YamlFile
 from autoreproduce.trials.metrics_file import parse_metrics
 

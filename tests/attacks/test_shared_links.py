@@ -14,17 +14,17 @@ import pytest
 from PIL import Image
 
 from autoreproduce import content
-from autoreproduce.benchmarks.autoexperiment.dataset import load_dataset
-from autoreproduce.benchmarks.autoexperiment.layout import copy_code, lay_out
-from autoreproduce.benchmarks.autoexperiment.selection import select_tasks
-from autoreproduce.benchmarks.autoexperiment.tasks import load_task, shipped
-from autoreproduce.benchmarks.paperbench.papers import load_paper
 from autoreproduce.benchmarks.reproducebench import tasks as reproducebench
 from autoreproduce.errors import PaperError, SourceError, UsageError
 from autoreproduce.evaluation.judging.program import read_program
 from autoreproduce.files import shared as shared_files
 from autoreproduce.files.shared import check_tree, copy_tree, inside, read_bytes
 from autoreproduce.papers.files import read_file
+from autoreproduce.plugins.masked.dataset import load_dataset
+from autoreproduce.plugins.masked.layout import copy_code, lay_out
+from autoreproduce.plugins.masked.selection import select_tasks
+from autoreproduce.plugins.masked.tasks import load_task, shipped
+from autoreproduce.plugins.paperbench.papers import load_paper
 from autoreproduce.runner.find import data_folder
 from autoreproduce.runner.suite.schema import read_suite
 from autoreproduce.runner.suite.sources import Tasks

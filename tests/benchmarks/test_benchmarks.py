@@ -7,9 +7,9 @@ import pytest
 
 from autoreproduce import Submission
 from autoreproduce.benchmarks import BENCHMARKS, OptionError, benchmark_of, open_benchmark
-from autoreproduce.benchmarks.autoexperiment import tasks as masked_tasks
 from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
+from autoreproduce.plugins.masked import tasks as masked_tasks
 from autoreproduce.runner.api import plan_suite
 from autoreproduce.runner.request import resumed, task_digest
 from autoreproduce.runner.suite.plan import Plan

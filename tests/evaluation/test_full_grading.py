@@ -8,10 +8,10 @@ from chat_server import chat_server
 from paperbench_world import paper_folder
 from typer.testing import CliRunner
 
-from autoreproduce.benchmarks.paperbench.reproduction import read_reproduction
 from autoreproduce.cli.app import app
 from autoreproduce.errors import UsageError
-from autoreproduce.runner.rerun import submission_root
+from autoreproduce.plugins.paperbench.reproduction import read_reproduction
+from autoreproduce.plugins.paperbench.rerun import submission_root
 
 SCRIPT = """echo begun
 cp old.csv copy.txt

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from autoreproduce.cli.app import app
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.judging.program import Program
-from autoreproduce.evaluation.rubrics.files import all_of, read_submission, the_best
 from autoreproduce.models.tokens import rough_tokens
+from autoreproduce.plugins.paperbench.files import all_of, read_submission, the_best
 
 CRITERIA = {"probe": 1, "loss": 3, "metric": 4}
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from autoreproduce.config import Settings
-from autoreproduce.solvers import agent_install
-from autoreproduce.solvers.agent_file import AgentFile
+from autoreproduce.plugins.external_agents import agent_install
+from autoreproduce.plugins.external_agents.agent_file import AgentFile
 
 
 def test_packages_over_another_virtual_environment_are_installed_anew(

@@ -19,11 +19,11 @@ from autoreproduce.config import Settings
 from autoreproduce.errors import CommandError, UsageError
 from autoreproduce.models.budget import Budget
 from autoreproduce.models.tape import read_tape
+from autoreproduce.plugins.baselines.agent_laboratory import program_after
+from autoreproduce.plugins.baselines.chatdev import agrees
 from autoreproduce.runner.attempt import Shared
 from autoreproduce.runner.choose import choose_model
 from autoreproduce.solvers import BASELINES, SOLVERS
-from autoreproduce.solvers.agent_laboratory import program_after
-from autoreproduce.solvers.chatdev import agrees
 from autoreproduce.solvers.left_program import LeftProgram, refuse_masked
 from autoreproduce.trials.workspace import Workspace
 

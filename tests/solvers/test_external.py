@@ -20,11 +20,11 @@ from autoreproduce.config import Settings
 from autoreproduce.content import folder
 from autoreproduce.errors import UsageError
 from autoreproduce.models.budget import Budget
+from autoreproduce.plugins.external_agents.agent_file import agent_names, read_agent
 from autoreproduce.runner.attempt import Shared
 from autoreproduce.runner.choose import choose_model
 from autoreproduce.sandboxes import why_not
 from autoreproduce.solvers import needs_of
-from autoreproduce.solvers.agent_file import agent_names, read_agent
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ from agent_world import PROGRAM, agent_output, calls_of, run_agent
 from chat_server import Answer, Request, chat_server
 
 from autoreproduce.errors import SandboxError, UsageError
-from autoreproduce.solvers.agent_file import read_agent
+from autoreproduce.plugins.external_agents.agent_file import read_agent
 
 pytestmark = [pytest.mark.network, pytest.mark.slow, pytest.mark.timeout(1800)]
 # Each agent's tool for the shell, and the name of its argument.

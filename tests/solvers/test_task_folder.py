@@ -5,7 +5,7 @@ from pathlib import Path
 from autoreproduce.config import Settings
 from autoreproduce.files.tree import Tree
 from autoreproduce.papers.model import Paper
-from autoreproduce.solvers.agent_file import AgentLimits
+from autoreproduce.solvers.limits import AgentLimits
 from autoreproduce.solvers.task_folder import paper_without_results, task_folder
 from autoreproduce.task import Metric, Task
 

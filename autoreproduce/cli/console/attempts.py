@@ -63,7 +63,7 @@ def write_end(done: Reproduction, json: bool, another: str) -> None:
 
 def notify_end(done: Reproduction, to: str | None) -> None:
     """What `--notify` asks for at the end of a trial."""
-    from autoreproduce.doors.notify import notify, trial_event
+    from autoreproduce.cli.console.notify import notify, trial_event
     from autoreproduce.runner.api_results import note_to_stderr
 
     notify(to, trial_event(done), note_to_stderr)
@@ -71,7 +71,7 @@ def notify_end(done: Reproduction, to: str | None) -> None:
 
 def notify_suite_end(summary: SuiteSummary, name: str, to: str | None) -> None:
     """The same at the end of a suite."""
-    from autoreproduce.doors.notify import notify, suite_event
+    from autoreproduce.cli.console.notify import notify, suite_event
     from autoreproduce.runner.api_results import note_to_stderr
 
     notify(to, suite_event(summary, name), note_to_stderr)

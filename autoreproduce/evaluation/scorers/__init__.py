@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.judging.material import Material
+from autoreproduce.plugins import table
 
 if TYPE_CHECKING:
     from autoreproduce import Scorer
@@ -30,6 +31,7 @@ LEVELS: dict[str, tuple[str, bool]] = {
     "lineage": ("autoreproduce.evaluation.scorers.lineage:LineageScorer", False),
     "edits": ("autoreproduce.evaluation.scorers.edits:EditScorer", False),
     "cost": ("autoreproduce.evaluation.scorers.cost:CostScorer", False),
+    **table("scorers"),
 }
 JUDGED = tuple(name for name, (_, model) in LEVELS.items() if model)
 FREE = tuple(name for name, (_, model) in LEVELS.items() if not model)

@@ -1,35 +1,42 @@
-"""What a suite's page shows, by its benchmark: tables and plots over its finished trials.
+"""What a suite's page shows: tables and plots over its finished trials.
 
-Of masked functions it is whether they pass (Pass@k over n, by paper, by experiment); of anything
-else how well it was judged, and how far its number lies from the reference.
+That is how well each was judged, and how far its number lies from the reference; a benchmark whose
+trials come to something else says what to show by its `suite_page`.
 """
 
 from __future__ import annotations
 
 import base64
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from autoreproduce.benchmarks.autoexperiment.estimate import Attempt
-from autoreproduce.errors import UsageError
-from autoreproduce.evaluation.masked_attempts import read_attempts
+from autoreproduce.benchmarks import benchmark_class
 from autoreproduce.evaluation.tables.build import by_task, systems, variants
 from autoreproduce.evaluation.tables.model import Table
-from autoreproduce.evaluation.tables.passes import draw_passes, pass_tables
 from autoreproduce.evaluation.tables.phases import draw_phases, phase_costs
 from autoreproduce.evaluation.tables.rows import TrialRow
 from autoreproduce.evaluation.tables.write import cell_text, draw, make_folder, save_figure
+from autoreproduce.plugins import found_at
 
 GAP, COST = ("metric", "gap", "mixed"), ("dollars", "tokens", "seconds")
 _TITLES = {
     "gap": "Performance gap by task",
     "cost": "Cost against score",
     "human": "Judges against people",
-    "passes": "Pass@1 over the number of masked functions",
     "phases": "Cost by phase",
 }
+
+
+@dataclass(frozen=True)
+class SuitePage:
+    """A benchmark's own part of a page: tables, plots by what they show, and by the trial's name
+    whether it passed.
+    """
+
+    tables: list[Table]
+    plots: list[tuple[str, Path]]
+    passed: dict[str, bool]
 
 
 @dataclass(frozen=True)
@@ -48,36 +55,30 @@ class SuiteContent:
 def suite_content(folder: Path, rows: Sequence[TrialRow], plots: Path) -> SuiteContent:
     """What to show of the trials `rows` below `folder`; the plots are written into `plots`."""
     make_folder(plots)
-    attempts = _attempts_by_trial(folder) if rows and all(row.masked for row in rows) else {}
-    if attempts:
-        made = pass_tables(list(attempts.values()), _ks(list(attempts.values())))
-        paths = [draw_passes(list(attempts.values()), plots / "passes.svg")]
+    if (own := _own_page(folder, rows, plots)) is None:
+        drawn = [(_TITLES.get(path.stem, path.stem), path) for path in draw(rows, plots)]
+        own = SuitePage([systems(rows), by_task(rows), variants(rows)], drawn, {})
+        numbers: tuple[str, ...] = (*GAP, *COST)
     else:
-        made = [systems(rows), by_task(rows), variants(rows)]
-        paths = draw(rows, plots)
-    made.append(phase_costs(rows))
-    if made[-1].rows:
-        paths.append(draw_phases(rows, plots / "phases.svg", save_figure))
+        numbers = COST
+    costs = phase_costs(rows)
+    if costs.rows:
+        phases = draw_phases(rows, plots / "phases.svg", save_figure)
+        own.plots.append((_TITLES["phases"], phases))
     return SuiteContent(
-        [_table_texts(table) for table in made if table.rows],
-        [(_TITLES.get(path.stem, path.stem), _data_url(path)) for path in paths],
-        COST if attempts else (*GAP, *COST),
-        {name: attempt.strict for name, attempt in attempts.items()},
+        [_table_texts(table) for table in (*own.tables, costs) if table.rows],
+        [(title, _data_url(path)) for title, path in own.plots],
+        numbers,
+        own.passed,
     )
 
 
-def _attempts_by_trial(folder: Path) -> dict[str, Attempt]:
-    try:
-        found = read_attempts(folder)
-    except UsageError:  # none was judged yet
-        return {}
-    return {path.relative_to(folder).as_posix(): attempt for path, _, attempt in found}
-
-
-def _ks(attempts: Sequence[Attempt]) -> tuple[int, ...]:
-    """Pass@1, and Pass@k for as many attempts as a task has at most."""
-    most = max(Counter((each.agent, each.combined_id) for each in attempts).values())
-    return (1, most) if most > 1 else (1,)
+def _own_page(folder: Path, rows: Sequence[TrialRow], plots: Path) -> SuitePage | None:
+    """What the one benchmark of all trials shows; None if it has no page or nothing to show."""
+    names = {row.benchmark for row in rows} - {""}
+    place = getattr(benchmark_class(names.pop()), "suite_page", "") if len(names) == 1 else ""
+    page: SuitePage | None = found_at(place)(folder, plots) if place else None
+    return page
 
 
 def _table_texts(table: Table) -> dict[str, object]:

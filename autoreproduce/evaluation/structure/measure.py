@@ -6,11 +6,11 @@ import shlex
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from autoreproduce.benchmarks.autoexperiment.environment import with_packages
 from autoreproduce.evaluation.outside_run import OutsideRun
 from autoreproduce.evaluation.structure.syntax import read_syntax
 from autoreproduce.files.tree import Tree, UnreadableError
 from autoreproduce.sandboxes.owners import temporary_folder
+from autoreproduce.sandboxes.package_lists import with_packages
 from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.trials.probe.placing import FIRST_STEPS, probe_files
 from autoreproduce.trials.probe.schema import LARGEST, parse_structure

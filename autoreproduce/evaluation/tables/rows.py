@@ -56,7 +56,7 @@ class TrialRow:
     mode: str = ""  # what was to be written, and whether a model or a tape answered
     settings: str = ""  # a digest of what the solver was set to, without the seed
     machines: tuple[str, ...] = ()  # the kinds of hardware that it ran on; see `one_machine`
-    masked: bool = False  # functions were masked: whether they pass counts, and no gap
+    benchmark: str = ""  # that its task belongs to
     phases: dict[str, dict[str, Any]] = field(default_factory=dict)  # sums of each
 
 
@@ -136,7 +136,7 @@ def _trial_row(folder: Path, trial: Trial, task: Task, outcome: Outcome) -> Tria
         mode=f"{task.writes}, answered by {'a tape' if trial.record.replayed else 'a model'}",
         settings=digest({**trial.record.settings, "seed": 0}),
         machines=tuple(each.kind for each in read_machines(trial.folder, trial.record.hardware)),
-        masked=task.writes == "functions",
+        benchmark=task.benchmark,
         phases=outcome.phases,
     )
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from autoreproduce.errors import UsageError
+from autoreproduce.plugins import table
 
 if TYPE_CHECKING:
     from autoreproduce.runner.suite.finished import EndedTrial
@@ -25,11 +26,7 @@ if TYPE_CHECKING:
 
 TICK = 0.2
 # name -> its class, made with an ExecutorSetup and its options
-EXECUTORS = {
-    "local": "autoreproduce.runner.executors.local:LocalExecutor",
-    "slurm": "autoreproduce.runner.executors.slurm:SlurmExecutor",
-    "ray": "autoreproduce.runner.executors.ray:RayExecutor",
-}
+EXECUTORS = {"local": "autoreproduce.runner.executors.local:LocalExecutor", **table("executors")}
 T = TypeVar("T")
 R = TypeVar("R")
 

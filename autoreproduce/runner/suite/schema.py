@@ -19,7 +19,7 @@ from pydantic import (
     model_validator,
 )
 
-from autoreproduce.benchmarks import OptionError, open_benchmark
+from autoreproduce.benchmarks import OptionError, benchmark_class, open_benchmark
 from autoreproduce.config import FLAGS, Settings
 from autoreproduce.content import folder
 from autoreproduce.errors import UsageError
@@ -168,6 +168,11 @@ class SuiteFile(SuitePart):
         for key, value in changed.items():
             self.options[key] = value.resolve() if isinstance(value, Path) else value
         self.open_benchmark()
+
+    @property
+    def dataset_option(self) -> str:
+        """The option of the benchmark that --dataset sets."""
+        return getattr(benchmark_class(self.benchmark), "dataset_option", "dataset")
 
     def change_solvers(self, names: Sequence[str]) -> None:
         """Attempt the tasks by these solvers, one variant each, in place of the file's variants."""

@@ -1,1 +1,0 @@
-"""Grades a submission by a paper's rubric: one question a leaf, to a judge of paper and code."""

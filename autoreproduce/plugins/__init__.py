@@ -1,0 +1,78 @@
+"""Features beside the kernel: a package that declares a `Plugin` is found by its entry point.
+
+    [project.entry-points."autoreproduce.plugins"]
+    mine = "my_package:plugin"
+
+The plugins that ship are found in the same way. Tables hold places ("module:Name"), so nothing of
+a plugin but this declaration is imported before it is asked for.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import entry_points
+from pkgutil import resolve_name
+from typing import Any
+
+GROUP = "autoreproduce.plugins"
+Places = Mapping[str, str]  # name -> "module:Name"
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """What one package adds, each name with the place of its implementation.
+
+    `solver_kinds`: by the prefix of a name ("agent:"), the function that makes a solver's class of
+    the rest. `scorers`: with whether a judge is needed. `commands`: by the group's title, what each
+    command does; they are in the Typer app `command_app`. `subcommands`: more commands of a command
+    that is a group, by "GROUP NAME". `observers`: functions of a trial's record, folder and
+    observers that give a context manager of what watches it, or of None. `api`: functions of the
+    Python API.
+    """
+
+    solvers: Places = field(default_factory=dict)
+    solver_kinds: Places = field(default_factory=dict)
+    benchmarks: Places = field(default_factory=dict)
+    scorers: Mapping[str, tuple[str, bool]] = field(default_factory=dict)
+    sandboxes: Places = field(default_factory=dict)
+    executors: Places = field(default_factory=dict)
+    commands: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    command_app: str = ""
+    subcommands: Places = field(default_factory=dict)
+    seldom: tuple[str, ...] = ()  # commands that the first screen leaves out
+    one_line: Places = field(default_factory=dict)  # groups that it shows in one line: their texts
+    observers: tuple[str, ...] = ()
+    api: Places = field(default_factory=dict)
+
+
+@cache
+def installed() -> Mapping[str, Plugin]:
+    """The plugins by name; one that can't be loaded is named on stderr and left out."""
+    found: dict[str, Plugin] = {}
+    for point in sorted(entry_points(group=GROUP), key=lambda each: each.name):
+        try:
+            plugin = point.load()
+            if not isinstance(plugin, Plugin):
+                raise TypeError(f"{point.value} is no Plugin")
+        except Exception as error:  # somebody else's package
+            print(f"The plugin {point.name} is left out: {error}", file=sys.stderr)
+            continue
+        found[point.name] = plugin
+    return found
+
+
+def table(kind: str) -> dict[str, Any]:
+    """All entries of one kind ("solvers") over the plugins, by name."""
+    return {
+        name: place
+        for plugin in installed().values()
+        for name, place in getattr(plugin, kind).items()
+    }
+
+
+def found_at(place: str) -> Any:
+    """What lies at "module:Name", imported now."""
+    return resolve_name(place)

@@ -1,0 +1,17 @@
+"""Published methods written anew as solvers, so that every method runs under one harness."""
+
+from __future__ import annotations
+
+from autoreproduce.plugins import Plugin
+
+_HERE = "autoreproduce.plugins.baselines"
+plugin = Plugin(
+    solvers={
+        "papercoder": f"{_HERE}.papercoder:PaperCoder",
+        "papercoder-repair": f"{_HERE}.papercoder:PaperCoderWithRepair",
+        "basic": f"{_HERE}.tool_agents:Basic",
+        "iterative": f"{_HERE}.tool_agents:Iterative",
+        "chatdev": f"{_HERE}.chatdev:ChatDev",
+        "agent-laboratory": f"{_HERE}.agent_laboratory:AgentLaboratory",
+    }
+)

@@ -1,0 +1,12 @@
+"""Command-line agents as solvers: Codex, Claude Code, aider and others, or one of your own.
+
+An agent is a YAML file in `eval/agents/` (`agent_file`); it's installed and run in the trial's
+sandbox, and reaches the trial's model through the `gateway` alone.
+"""
+
+from __future__ import annotations
+
+from autoreproduce.plugins import Plugin
+
+_HERE = "autoreproduce.plugins.external_agents"
+plugin = Plugin(solver_kinds={"agent:": f"{_HERE}.external:agent_class"})

@@ -1,0 +1,118 @@
+"""One run of an agent in the trial's sandbox, with the gateway as all that it can reach.
+
+Inside, a relay of a few lines passes a loopback port on to the gateway's socket, which is mounted
+into this sandbox alone. The agent is ended with all that it started: at its time, a minute after
+its calls or its money are spent, or if the trial itself must end.
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from autoreproduce import Execution
+from autoreproduce.errors import SandboxError
+from autoreproduce.files.tree import Tree
+from autoreproduce.plugins.external_agents.gateway import relay
+from autoreproduce.plugins.external_agents.gateway.calls import AgentCalls
+from autoreproduce.plugins.external_agents.gateway.server import Gateway
+from autoreproduce.sandboxes.owners import temporary_folder
+from autoreproduce.solvers.left_program import OWN
+
+if TYPE_CHECKING:
+    from autoreproduce import Sandbox
+    from autoreproduce.plugins.external_agents.agent_file import AgentFile
+
+MOUNT, PORT = "/gateway", 8377
+ADDRESS = f"http://127.0.0.1:{PORT}"
+GRACE = 60.0  # seconds that an agent has to end after its last call was refused
+TAIL = 64_000  # characters of output that are stored of an agent that was ended by us
+MOST_OWN = 200 * 2**20  # bytes of the agent's own files that are stored with the trial
+
+
+class _SpentError(Exception):
+    """The agent's calls or its money are spent, and it did not end by itself."""
+
+
+class AgentRun:
+    """What an agent's run needs; `execute` makes it, and then `calls` says what was asked."""
+
+    def __init__(
+        self, agent: AgentFile, sandbox: Sandbox, calls: AgentCalls, mounts: Mapping[str, Path]
+    ) -> None:
+        self.agent, self.sandbox, self.calls, self.mounts = agent, sandbox, calls, mounts
+        self._spent_at = 0.0
+        self._tail = ""
+
+    def execute(self, script: str, seconds: float) -> Execution:
+        """Run one of the agent's scripts for so long. Raises what must end the trial."""
+        began = time.monotonic()
+        with temporary_folder("gateway-") as folder:
+            self._lay_out(folder, script)
+            command = f"exec python -I -S {MOUNT}/relay.py {MOUNT}/socket {PORT} bash {MOUNT}/start"
+            with Gateway(folder / "socket", self.calls) as gateway:
+                try:
+                    done = self.sandbox.execute(
+                        command,
+                        seconds,
+                        on_output=lambda text: self._watch(gateway, text),
+                        mounts={MOUNT: folder, **self.mounts},
+                    )
+                    gateway.check()
+                except _SpentError:
+                    passed = round(time.monotonic() - began, 3)
+                    done = Execution(command, 137, self._tail, "", passed, "killed")
+            self.calls.check()  # once more: the calls under way at its end were waited for
+            return done
+
+    def _watch(self, gateway: Gateway, text: str) -> None:
+        """Called with the agent's output, and a few times a second: ends it by an exception."""
+        gateway.check()
+        with self.calls.lock:  # the journal's watchers hear of calls from other threads
+            self.calls.trial.output(text)
+        self._tail = (self._tail + text)[-TAIL:]
+        if self.calls.refused:
+            self._spent_at = self._spent_at or time.monotonic()
+            if time.monotonic() - self._spent_at > GRACE:
+                raise _SpentError
+
+    def _lay_out(self, folder: Path, script: str) -> None:
+        """The folder that is mounted: the relay, the agent's settings, what starts it."""
+        model = self.calls.name.partition(":")[2] or self.calls.name
+        shutil.copy(relay.__file__, folder / "relay.py")
+        for name, text in self.agent.files.items():
+            path = folder / "files" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(self.agent.filled(text, ADDRESS, model))
+        own = {name: self.agent.filled(v, ADDRESS, model) for name, v in self._variables().items()}
+        lines = [f"export {name}={shlex.quote(value)}" for name, value in own.items()]
+        lines.append(f'mkdir -p "$HOME"; cp -r {MOUNT}/files/. "$HOME" 2>/dev/null')
+        (folder / "start").write_text("\n".join([*lines, script, ""]))
+
+    def _variables(self) -> dict[str, str]:
+        home = f"/workspace/{OWN}"
+        fixed = {"GATEWAY": "{gateway}", "MODEL": "{model}", "HOME": home}
+        return {**self.agent.environment, **fixed}
+
+
+def keep_own_files(workspace: Path, folder: Path) -> str:
+    """Move what an agent stored for itself out of the workspace; why that failed, "" if it did not.
+
+    Its settings, its log and its conversation are for whoever audits the trial.
+    """
+    tree, reason = Tree(workspace / OWN), ""
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        tree.copy_out(folder, most=MOST_OWN, count=5_000)
+    except FileNotFoundError:
+        return ""
+    except SandboxError as error:
+        reason = str(error)
+    with suppress(SandboxError):
+        Tree(workspace).remove(OWN)
+    return reason

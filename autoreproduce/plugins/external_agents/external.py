@@ -1,0 +1,196 @@
+"""An agent that is a program of its own as a solver: `solver: agent:NAME`, or `agent:FILE.yaml`.
+
+It gets the task as a folder, the sandbox, the budget and the model of the trial, and is measured as
+every other solver: after it has ended its program is run from the beginning, and what that run
+leaves counts. Each of its calls is a step of the journal. An attempt that was interrupted is
+continued if the agent can do so, else repeated; what was spent is spent.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from autoreproduce import Execution, Need, Submission
+from autoreproduce.config import digest
+from autoreproduce.models.budget import Budget, Cost
+from autoreproduce.models.tape import CallSite
+from autoreproduce.papers import read_paper
+from autoreproduce.plugins.external_agents.agent_file import AgentFile, read_agent
+from autoreproduce.plugins.external_agents.agent_install import installed_agent
+from autoreproduce.plugins.external_agents.agent_run import AgentRun, keep_own_files
+from autoreproduce.plugins.external_agents.gateway.calls import AgentCalls
+from autoreproduce.solvers.left_program import LeftProgram, refuse_masked
+from autoreproduce.solvers.left_repository import left_repository
+from autoreproduce.solvers.limits import AgentLimits
+from autoreproduce.solvers.task_folder import paper_without_results, task_folder
+from autoreproduce.trials.steps import ExecutionResult, ModelResult, Step, dollars_of, model_results
+from autoreproduce.trials.workspace import Workspace
+
+if TYPE_CHECKING:
+    from autoreproduce import Sandbox
+    from autoreproduce.config import Settings
+    from autoreproduce.models import Models
+    from autoreproduce.task import Task
+    from autoreproduce.trials.trial import Trial
+
+NOTES = "agent.json"  # what a reader of the number must know of the agent's run
+
+
+@dataclass
+class AgentAttempt:
+    """What one attempt of an agent works with."""
+
+    task: Task
+    models: Models
+    sandbox: Sandbox
+    trial: Trial
+    limits: AgentLimits
+    workspace: Workspace
+
+
+class ExternalAgent:
+    """The solver of one agent's file."""
+
+    needs: frozenset[Need] = frozenset({"model"})
+
+    def __init__(
+        self, agent: AgentFile, settings: Settings, budget: Budget, paper_file: Path | None = None
+    ) -> None:
+        self.agent, self.settings, self.budget = agent, settings, budget
+        self.paper_file = paper_file
+
+    def solve(self, task: Task, models: Models, sandbox: Sandbox, trial: Trial) -> Submission:
+        """Let the agent work, then run what it left."""
+        refuse_masked(task, f"the agent {self.agent.name}")
+        limits = _limits_of(self.agent, self.settings)
+        workspace = Workspace(trial.folder)
+        attempt = AgentAttempt(task, models, sandbox, trial, limits, workspace)
+        trial.phase("attempt")
+        work, warnings = self._work(attempt)
+        details = {"agent": self.agent.name, "agent_seconds": round(work.seconds, 1)}
+        if task.writes == "repository":
+            workspace.open()
+            return left_repository(workspace.tree, _ending(work.execution), warnings, details)
+        left = LeftProgram(task, self.settings, sandbox, trial, workspace, self.agent.result)
+        return left.submission(_ending(work.execution), warnings, details)
+
+    def _work(self, attempt: AgentAttempt) -> tuple[ExecutionResult, list[str]]:
+        """The agent's run as a step, and what a reader of the number must know of it."""
+        trial = attempt.trial
+        calls = self._calls(attempt)
+        earlier = self._passed_over(attempt)
+        interrupted = bool(earlier) and not trial.replaying
+        continued = interrupted and bool(self.agent.resume)
+        before = _repeated(earlier, continued) if interrupted else ""
+        if before:
+            trial.note(before)
+        asked = [self.agent.model_dump(mode="json"), attempt.limits.model_dump(mode="json")]
+        work = trial.step(
+            ExecutionResult,
+            "sandbox",
+            "agent",
+            digest(asked),
+            lambda: self._run(attempt, calls, continued, before),
+        )
+        return work, json.loads((trial.folder / NOTES).read_text())
+
+    def _run(
+        self, attempt: AgentAttempt, calls: AgentCalls, continued: bool, before: str
+    ) -> ExecutionResult:
+        trial, tree = attempt.trial, attempt.workspace.tree
+        mounts = installed_agent(self.agent, self.settings, attempt.sandbox.name, trial.note)
+        if not continued:
+            tree.clear()
+            self._lay_out(attempt)
+        script = self.agent.resume if continued else self.agent.command
+        run = AgentRun(self.agent, attempt.sandbox, calls, mounts)
+        done = run.execute(script, attempt.limits.minutes * 60)
+        if why := keep_own_files(trial.workspace, trial.folder / "agent"):
+            trial.note(f"the agent's own files were not all stored: {why}")
+        notes = [note for note in (before, *_notes(calls, done)) if note]
+        trial.write(NOTES, json.dumps(notes, indent=1))  # a replay reads it
+        return ExecutionResult.of(done)
+
+    def _lay_out(self, attempt: AgentAttempt) -> None:
+        task, trial = attempt.task, attempt.trial
+        paper = read_paper(
+            self.settings,
+            trial.folder,
+            arxiv_id=task.arxiv_id,
+            file=self.paper_file or task.paper_file,
+            digest=task.digest,
+            note=trial.note,
+        )
+        shown = paper_without_results(paper, task)
+        task_folder(attempt.workspace.tree, task, shown, self.settings, attempt.limits)
+
+    def _calls(self, attempt: AgentAttempt) -> AgentCalls:
+        own = Budget.parse(self.settings.budget.attempt)
+        model, name = attempt.models.chat("code"), attempt.models.name("code")
+        calls = AgentCalls(attempt.trial, model, name, self.budget, own, self.settings)
+        calls.most = attempt.limits.calls
+        return calls
+
+    def _passed_over(self, attempt: AgentAttempt) -> list[Step]:
+        """The calls that the journal holds; they are spent, and a tape moves past them."""
+        earlier = attempt.trial.pass_over()
+        model = attempt.models.chat("code")
+        for step in earlier:
+            if isinstance(step.result, ModelResult):
+                self.budget.spend(Cost(step.result.usage.total, step.result.price))
+                if hasattr(model, "skip"):
+                    model.skip(*CallSite(step.role, step.phase, step.name))
+        return earlier
+
+
+def agent_class(name: str) -> Any:
+    """What makes the solver of the agent `name`, with its needs. Raises UsageError."""
+    agent = read_agent(name)
+
+    class OneAgent(ExternalAgent):
+        """The solver, made as every other."""
+
+        def __init__(self, **options: Any) -> None:
+            super().__init__(agent, **options)
+
+    return OneAgent
+
+
+def _limits_of(agent: AgentFile, settings: Settings) -> AgentLimits:
+    seconds = settings.budget.attempt_seconds
+    minutes = agent.limits.minutes if seconds is None else seconds / 60
+    return agent.limits.model_copy(update={"minutes": minutes})
+
+
+def _notes(calls: AgentCalls, done: Execution) -> list[str]:
+    """What a reader of the number must know of an agent's run."""
+    notes = []
+    if others := ", ".join(calls.other_models):
+        notes.append(f"the agent asked for {others}; {calls.name} answered instead")
+    if calls.refused:
+        notes.append(f"the agent was refused further calls: {calls.refused}")
+    if done.stopped:
+        notes.append(f"the agent did not end by itself: {_ending(done)}")
+    return notes
+
+
+def _ending(done: Execution) -> str:
+    if done.stopped == "timeout":
+        return f"ended at its limit of {math.ceil(done.seconds / 60)} minutes"
+    return f"stopped: {done.stopped}" if done.stopped else f"exit code {done.exit_code}"
+
+
+def _repeated(earlier: list[Step], continued: bool) -> str:
+    calls = model_results(earlier)
+    dollars = dollars_of(calls)
+    price = "an unknown price" if dollars is None else f"${dollars:.4f}"
+    tokens = sum(call.usage.total for call in calls)
+    what = "continued" if continued else "repeated from the start"
+    return (
+        f"the attempt was interrupted after {len(calls)} calls ({tokens:,} tokens, {price}), which "
+        f"are spent, and {what}"
+    )

@@ -1,0 +1,215 @@
+"""An agent's calls of its trial's model: within every budget, each one a step of the journal.
+
+The trial decides which model answers and how it samples, whatever the agent asks for. Calls run
+beside each other; the journal is written under one lock, before an answer is given.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from autoreproduce.errors import BudgetError, ContextError, ModelError
+from autoreproduce.models import prices
+from autoreproduce.models.budget import Budget, Cost
+from autoreproduce.models.errors import status_of
+from autoreproduce.models.tape import CallSite, prompt_digests
+from autoreproduce.models.tokens import count_tokens
+from autoreproduce.plugins.external_agents.gateway.exchange import (
+    ModelAnswer,
+    ModelRequest,
+    RefusedError,
+    conversation,
+)
+from autoreproduce.trials.steps import ModelResult, TokenCounts
+
+if TYPE_CHECKING:
+    from langchain_core.messages import AIMessage, BaseMessage
+
+    from autoreproduce.config import Settings
+    from autoreproduce.trials.trial import Trial
+
+REQUESTS_FAULT = {400, 413, 422}  # a provider's answer to a request that it does not take
+SHOWN = 200_000  # characters of a prompt that are stored: the end, which is what is new
+ROLE = "code"
+
+
+class AgentCalls:
+    """The calls of one attempt. `total` is the trial's or its suite's budget, `own` the attempt's.
+
+    `refused` says which of the attempt's own limits was reached, "" while none is; from then on
+    every call is refused. `failure` is what ends the trial: its budget, or a model that is gone.
+    """
+
+    def __init__(
+        self, trial: Trial, model: Any, name: str, total: Budget, own: Budget, settings: Settings
+    ) -> None:
+        self.trial, self.model, self.name = trial, model, name
+        self.total, self.own, self.settings = total, own, settings
+        self.most = 10_000
+        self.made = 0
+        self.asked_for: Counter[str] = Counter()
+        self.refused = ""
+        self.failure: BaseException | None = None
+        self.lock = threading.RLock()  # of the journal and of whoever watches it
+        self._idle = threading.Condition(self.lock)
+        self._under_way = 0
+        self._closed = False
+
+    def answer(self, protocol: str, request: ModelRequest) -> ModelAnswer:
+        """The model's answer, which is in the journal. Raises RefusedError."""
+        self._begin(request)
+        try:
+            return self._answered(protocol, request)
+        except RefusedError:
+            raise
+        except BaseException as error:  # in a thread of the server: the trial must learn of it
+            self.failure = self.failure or error
+            raise RefusedError("model", "the trial ends") from error
+        finally:
+            with self.lock:
+                self._under_way -= 1
+                self._idle.notify_all()
+
+    def close(self) -> None:
+        """Refuse further calls, and wait for those under way: they are paid for."""
+        with self.lock:
+            self._closed = True
+            while self._under_way:
+                self._idle.wait(0.5)
+
+    def _begin(self, request: ModelRequest) -> None:
+        with self.lock:
+            if self._closed or self.failure:
+                raise RefusedError("budget", "this attempt has ended")
+            if self.made >= self.most and not self.refused:
+                self.refused = f"its {self.most:,} calls are made"
+            if self.refused:
+                raise RefusedError("budget", f"this attempt gets no more answers: {self.refused}")
+            self.made += 1
+            self.asked_for[request.model[:80]] += 1
+            self._under_way += 1
+
+    def _answered(self, protocol: str, request: ModelRequest) -> ModelAnswer:
+        began, text = time.monotonic(), request.text
+        messages = _converted(request)
+        with self.lock:
+            self.trial.keep_prompt(protocol, text[-SHOWN:])
+        with ExitStack() as stack:
+            held = [stack.enter_context(each) for each in self._reserved(text)]
+            message = self._called(protocol, request, messages)
+            result, cost = self._result(message, messages)
+            for reservation in held:
+                reservation.settle(cost)
+        with self.lock:
+            self.trial.append(ROLE, protocol, [protocol, text], result, began)
+        return ModelAnswer(result, uuid.uuid4().hex, request)
+
+    def _reserved(self, text: str) -> Sequence[Any]:
+        """What the call may cost, set aside in both budgets. Raises RefusedError for either."""
+        most = prices.most_it_costs(count_tokens(text), self.name, self.settings)
+        try:
+            own = self.own.reserve(most)
+        except BudgetError as error:
+            self.refused = self.refused or f"its budget is spent ({error.what})"
+            raise RefusedError("budget", self.refused) from None
+        try:
+            return [own, self.total.reserve(most)]
+        except BudgetError as error:
+            own.release()
+            self.failure = self.failure or error
+            raise RefusedError("budget", error.what) from None
+
+    def _called(
+        self, protocol: str, request: ModelRequest, messages: list[BaseMessage]
+    ) -> AIMessage:
+        """Raises RefusedError where the request is at fault, ModelError where the provider is."""
+        from autoreproduce.models.open import explained
+
+        place = CallSite(ROLE, self.trial.phase_name, protocol)
+        try:
+            return explained(
+                lambda: self._invoked(request, messages, place), self.model, lambda: [request.text]
+            )
+        except ContextError as error:
+            raise RefusedError("context", error.what) from error
+        except ModelError as error:
+            if status_of(error) in REQUESTS_FAULT:
+                raise RefusedError("request", error.what) from error
+            raise
+
+    def _invoked(
+        self, request: ModelRequest, messages: list[BaseMessage], place: CallSite
+    ) -> AIMessage:
+        model, more = self.model, dict[str, Any]()
+        if request.tools:
+            chosen = {"tool_choice": request.tool_choice} if request.tool_choice else {}
+            model = model.bind_tools(request.tools, **chosen)
+        if type(self.model).__name__ == "ChatAnthropic":  # other providers cache by themselves
+            more["cache_control"] = {"type": "ephemeral"}
+        answer: AIMessage = model.invoke(
+            messages, config={"metadata": place._asdict()}, stop=request.stop, **more
+        )
+        return answer
+
+    def _result(self, message: AIMessage, messages: list[BaseMessage]) -> tuple[ModelResult, Cost]:
+        from autoreproduce.models.open import reply_of
+
+        reply = reply_of(message)
+        cost = prices.cost_of(reply.usage, self.name, self.settings)
+        prompt, shape = prompt_digests([(each.type, each.content) for each in messages])
+        result = ModelResult(
+            reply=reply.text,
+            tool_calls=_tool_calls(message),
+            usage=TokenCounts(**reply.usage.as_dict()),
+            price=cost.dollars,
+            model=reply.model or self.name,
+            finish=reply.finish,
+            prompt=prompt,
+            shape=shape,
+        )
+        return result, cost
+
+    def check(self) -> None:
+        """Raise what ends the trial, if anything does."""
+        if self.failure is not None:
+            raise self.failure
+
+    @property
+    def other_models(self) -> list[str]:
+        """The models that the agent asked for and did not get, by name."""
+        shown = {self.name, self.name.partition(":")[2], "trial", ""}
+        return sorted(set(self.asked_for) - shown)
+
+
+def _converted(request: ModelRequest) -> list[BaseMessage]:
+    """LangChain's messages. Raises RefusedError."""
+    from langchain_core.messages import convert_to_messages
+
+    try:
+        return convert_to_messages(conversation(request.messages))
+    except (ValueError, KeyError, TypeError) as error:
+        words = f"the messages cannot be read ({error!s:.300})"
+        raise RefusedError("request", words) from error
+
+
+def _tool_calls(message: AIMessage) -> list[dict[str, Any]]:
+    """Each call with an id of ours: some servers give the same one twice, or none.
+
+    Arguments that are no JSON stand as they are under `arguments`.
+    """
+    from autoreproduce.models.open import storable
+
+    calls = [(call["name"], call["args"]) for call in message.tool_calls]
+    for broken in message.invalid_tool_calls:
+        calls.append((broken["name"] or "", {"arguments": broken["args"]}))
+    found = [
+        {"name": name, "args": args, "id": f"call_{uuid.uuid4().hex[:24]}"} for name, args in calls
+    ]
+    stored: list[dict[str, Any]] = storable(found)
+    return stored

@@ -1,0 +1,83 @@
+"""The commands `mcp`, `export` and `skill`: where others' tools meet ours."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from autoreproduce.cli.help import CommandApp
+from autoreproduce.cli.options import MODEL, PLACES, section, settings_options
+from autoreproduce.config import Settings
+
+app = CommandApp()
+TOKEN = "AUTOREPRODUCE_MCP_TOKEN"
+
+
+@app.command()
+@settings_options(
+    (*MODEL, "budget", *section("sandbox"), *section("papers"), "profile", *PLACES),
+    main=("model", "base_url", "budget", "sandbox", "runs_dir"),
+)
+def mcp(
+    *,
+    http: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=65535,
+            help=f"a port on this machine instead of stdin; the token is {TOKEN}, or made",
+            metavar="PORT",
+        ),
+    ] = None,
+    settings: Settings,
+) -> None:
+    """Serve coding agents and other clients by MCP."""
+    from autoreproduce.plugins.integrations.mcp_server import serve_http, serve_stdio
+    from autoreproduce.runner.api_results import note_to_stderr
+
+    if http is None:
+        serve_stdio(settings)
+    else:
+        serve_http(settings, http, os.environ.get(TOKEN, ""), note_to_stderr)
+
+
+@app.command()
+@settings_options(("profile", "cache_dir"), main=("profile", "cache_dir"))
+def export(
+    *,
+    kind: Annotated[Literal["inspect", "harbor"], typer.Argument(help="inspect, harbor")],
+    names: Annotated[list[str], typer.Argument(help="inspect: trials; harbor: tasks")],
+    out: Annotated[Path, typer.Option(help="the folder to write into")],
+    settings: Settings,
+) -> None:
+    """Write trials as Inspect AI's logs, or tasks as Harbor's."""
+    if kind == "inspect":
+        from autoreproduce.plugins.integrations.inspect_export import export_trials
+
+        files = export_trials([Path(name) for name in names], out)
+    else:
+        from autoreproduce.plugins.integrations.harbor import export_tasks
+
+        files = export_tasks(names, out, settings)
+    for file in files:
+        print(file)
+
+
+@app.command()
+def skill(
+    *,
+    action: Annotated[Literal["install", "show"], typer.Argument(help="install, show")],
+    to: Annotated[Path, typer.Option(help="the folder of your coding agent's skills")] = Path(
+        "~/.agents/skills"
+    ),
+) -> None:
+    """Teach a coding agent how to use these commands."""
+    from autoreproduce.plugins.integrations.skill import install_skill, skill_text
+
+    if action == "show":
+        print(skill_text(), end="")
+    else:
+        print(install_skill(to.expanduser()))

@@ -1,0 +1,262 @@
+"""The MCP server: plan, start, follow and read reproductions from any client of the protocol.
+
+Whatever takes longer than an answer runs as a job of its own (`jobs.py`), which is the normal
+command line: it is not lost when the client or this server ends, and starting the same again
+resumes it. Whoever starts the server chooses models, sandbox and budget; a client cannot.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from autoreproduce.config import Settings
+from autoreproduce.errors import AutoReproduceError, TrialError, UsageError
+from autoreproduce.evaluation.report.wording import clean
+from autoreproduce.files.shared import file_inside
+from autoreproduce.plugins.integrations import optional_module
+from autoreproduce.plugins.integrations.jobs import Jobs, JobState
+
+INSTRUCTIONS = """Reproduces experiments of machine-learning papers. start_reproduction returns a
+job at once; ask status until `running` is false (a trial takes minutes to hours), then verdict for
+what its number says of the paper. Only what a verdict says was reproduced was reproduced: repeat
+its sentence with its remarks, and never a program's own number."""
+WAIT = 20.0  # seconds that a tool waits for a short job before it answers that it runs
+Arguments = ParamSpec("Arguments")
+Answer = TypeVar("Answer")
+
+
+def environment_of(settings: Settings) -> dict[str, str]:
+    """The settings that were given, as the variables by which a job reads them; no secrets."""
+    flat = settings.flat()
+    named = settings.given() - {"api_key", "github_token"}
+    known = {name: flat[name] for name in named if flat[name] is not None}
+    return {f"AUTOREPRODUCE_{name.upper()}": str(value) for name, value in known.items()}
+
+
+class Tools:
+    """What the server offers, as functions; each docstring is what a client reads."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.runs = settings.runs_dir.resolve()
+        environment = environment_of(settings) | {"AUTOREPRODUCE_RUNS_DIR": str(self.runs)}
+        self.jobs = Jobs(self.runs, environment)
+
+    def all(self) -> list[Callable[..., Any]]:
+        """Every tool."""
+        lists = (self.list_tasks, self.list_trials)
+        work = (self.plan_paper, self.start_reproduction, self.score_code, self.status, self.stop)
+        return [*lists, *work, self.verdict, self.report]
+
+    def list_tasks(self) -> list[dict[str, Any]]:
+        """The benchmark's tasks: id, paper, experiment, metric, reference, state of the data."""
+        from autoreproduce.runner.listing import task_rows
+
+        return list(task_rows(self.settings))
+
+    def list_trials(self) -> list[dict[str, Any]]:
+        """The trials that lie in the folder of runs, with their status and verdict."""
+        from autoreproduce.trials.folders import trials_below
+
+        return [self._trial_row(folder) for folder in trials_below(self.runs)]
+
+    def plan_paper(self, paper: str) -> dict[str, Any]:
+        """List a paper's experiments and what each takes. `paper`: an arXiv id or a file.
+
+        It asks the model; if it takes long, a job is returned: ask `status` for its plan.
+        """
+        return shown(self.jobs.wait(self.jobs.start("plan", ["--json", "--", paper]), WAIT))
+
+    def start_reproduction(
+        self,
+        task: str = "",
+        arxiv: str = "",
+        paper: str = "",
+        metric: Sequence[str] = (),
+        experiment: Sequence[str] = (),
+        claim: Sequence[str] = (),
+        data: str = "",
+        instruction: str = "",
+        trial: int = 1,
+    ) -> dict[str, Any]:
+        """Start to reproduce an experiment, or resume the same; returns at once with a job.
+
+        A `task` of list_tasks, or a paper (`arxiv` id or `paper` file) with `task` and `metric`
+        (NAME:lower or NAME:higher), or with `experiment` of its plan ("Table 2", main, all).
+        `claim`: the paper's numbers, "ROW: METRIC = VALUE". `data`: a folder. `trial`: 2 and so
+        on for another attempt.
+        """
+        single = {"task": task, "arxiv": arxiv, "paper": paper, "data": data}
+        given = {**single, "instruction": instruction, "trial": "" if trial == 1 else str(trial)}
+        arguments = [f"--{name}={value}" for name, value in given.items() if value]
+        for name, values in (("metric", metric), ("experiment", experiment), ("claim", claim)):
+            arguments += [f"--{name}={value}" for value in values]
+        if not arguments:
+            raise UsageError("nothing is named to reproduce", fix="give task, arxiv or paper")
+        return shown(self.jobs.wait(self.jobs.start("reproduce", [*arguments, "--json"]), 0))
+
+    def score_code(
+        self, path: str, task: str, levels: str = "", judge: Sequence[str] = ()
+    ) -> dict[str, Any]:
+        """Score a program (file, folder, archive, git URL) against a task's paper.
+
+        `levels`: some of paper,code,mixed,execution,gap,structure. `judge`: models that read it.
+        """
+        options = [f"--task={task}", *(f"--judge={name}" for name in judge)]
+        options += [f"--levels={levels}"] if levels else []
+        return shown(
+            self.jobs.wait(self.jobs.start("score", [*options, "--json", "--", path]), WAIT)
+        )
+
+    def status(self, job: str, wait_seconds: float = 0.0) -> dict[str, Any]:
+        """How far a job is: phase, steps, tokens, cost, and what it ended with.
+
+        `wait_seconds`: return when it ends, or after so many seconds (at most 60).
+        """
+        return shown(self.jobs.wait(job, min(max(wait_seconds, 0.0), 60.0)))
+
+    def stop(self, job: str) -> dict[str, Any]:
+        """Stop a job; what it finished stays, and starting the same again resumes it."""
+        self.jobs.stop(job)
+        return shown(self.jobs.wait(job, WAIT))
+
+    def verdict(self, trial: str) -> dict[str, Any]:
+        """What a trial's number says of the paper: the sentence, its remarks, claim by claim."""
+        from autoreproduce.claims.verdicts.trial_verdict import claims_problem, verdict_of
+
+        folder = self._trial_folder(trial)
+        found = verdict_of(folder)
+        if found is None:
+            return {**self._trial_row(folder), "claims": [], "remarks": ["nothing was judged"]}
+        problem = claims_problem(folder, found)
+        content = found.model_dump(mode="json")
+        return {**self._trial_row(folder), **content, "problem": problem}
+
+    def report(self, trial: str) -> dict[str, Any]:
+        """The closing lines of a trial as text, and where its report (HTML) and result lie."""
+        from autoreproduce.runner.summary import places, summary
+        from autoreproduce.trials.trial import Trial
+
+        folder = self._trial_folder(trial)
+        judged, facts = summary(Trial.read(folder).outcome, folder)
+        lines = [judged.sentence, *(f"{label}: {value}" for label, value in facts)]
+        return {"text": clean("\n".join(lines)), **dict(places(folder))}
+
+    def _trial_row(self, folder: Path) -> dict[str, Any]:
+        from autoreproduce.trials.trial import Trial
+
+        name = str(folder.relative_to(self.runs))
+        try:
+            trial = Trial.read(folder)
+        except AutoReproduceError as error:
+            return {"trial": name, "status": "damaged", "reason": str(error)}
+        record, outcome = trial.record, trial.outcome
+        row = {"trial": name, "task": record.task, "profile": record.profile, "model": record.model}
+        if outcome is None:
+            return {**row, "status": "unfinished", "steps": len(trial.steps)}
+        wanted = {"status", "reason", "metric", "recomputed", "verdict", "sentence", "warnings"}
+        return {**row, **outcome.model_dump(mode="json", include=wanted | {"cost", "seconds"})}
+
+    def _trial_folder(self, trial: str) -> Path:
+        """The folder of a trial below that of runs, and of no other."""
+        file = file_inside(self.runs, Path(trial) / "trial.json")
+        if file is None:
+            raise TrialError(f"there is no trial {trial}", fix="list_trials names them")
+        return file.parent
+
+
+def shown(state: JobState) -> dict[str, Any]:
+    """A job's state for a client: where it is, what it ended with, and what it printed last."""
+    by_event: dict[str, list[dict[str, Any]]] = {}
+    for line in state.lines:
+        by_event.setdefault(str(line.get("event", "")), []).append(line)
+    answer: dict[str, Any] = {"job": state.id, "running": state.running}
+    if phases := by_event.get("phase"):
+        steps = by_event.get("step", [])
+        answer |= {"phase": phases[-1].get("name"), "steps": len(steps)}
+        answer["cost"] = _spent(steps)
+    if notes := by_event.get("note"):
+        answer["notes"] = [note.get("text") for note in notes[-5:]]
+    if outcomes := by_event.get("outcome"):
+        answer["outcomes"] = [_outcome_row(line) for line in outcomes]
+    if results := by_event.get(""):
+        answer["result"] = results[0] if len(results) == 1 else results
+    if state.errors:
+        answer["errors"] = clean(state.errors)
+    return answer
+
+
+def _spent(steps: list[dict[str, Any]]) -> float | None:
+    """Dollars of a job's model calls; None, and never 0, if the price of one is unknown."""
+    prices = [step.get("price") for step in steps if step.get("kind") == "model"]
+    return None if None in prices else sum(price for price in prices if price is not None)
+
+
+def _outcome_row(line: dict[str, Any]) -> dict[str, Any]:
+    outcome = line.get("outcome") or {}
+    wanted = ("status", "reason", "metric", "recomputed", "verdict", "warnings")
+    row = {name: outcome.get(name) for name in wanted}
+    trial = Path(str(line.get("folder", ""))).name
+    return {"trial": trial, "sentence": line.get("verdict"), **row, "report": line.get("report")}
+
+
+def mcp_server(settings: Settings) -> Any:
+    """The server with its tools, on no transport yet. Raises UsageError without the extra."""
+    from autoreproduce import __version__
+
+    sdk = optional_module("mcp.server.mcpserver", "mcp")
+    server = sdk.MCPServer(
+        "autoreproduce", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING"
+    )
+    for tool in Tools(settings).all():
+        server.add_tool(_with_tool_errors(tool))
+    return server
+
+
+def serve_stdio(settings: Settings) -> None:
+    """Serve one client over stdin and stdout until it goes."""
+    mcp_server(settings).run("stdio")
+
+
+def serve_http(settings: Settings, port: int, token: str, note: Callable[[str], None]) -> None:
+    """Serve over HTTP on this machine alone, to who sends the token, until interrupted."""
+    server = mcp_server(settings)
+    uvicorn = optional_module("uvicorn", "mcp")
+    token = token or secrets.token_urlsafe(24)
+    app = bearer_only(server.streamable_http_app(host="127.0.0.1"), token)
+    note(f"MCP at http://127.0.0.1:{port}/mcp, with the header Authorization: Bearer {token}")
+    uvicorn.run(app, host="127.0.0.1", port=port, log_level="warning")
+
+
+def bearer_only(app: Any, token: str) -> Any:
+    """An ASGI app that answers 401 to whoever does not send the token."""
+    wanted = f"Bearer {token}".encode()
+
+    async def guarded(scope: Any, receive: Any, send: Any) -> None:
+        sent = dict(scope.get("headers") or []).get(b"authorization", b"")
+        if scope["type"] == "http" and not secrets.compare_digest(sent, wanted):
+            head = [(b"www-authenticate", b"Bearer"), (b"content-length", b"0")]
+            await send({"type": "http.response.start", "status": 401, "headers": head})
+            await send({"type": "http.response.body", "body": b""})
+            return
+        await app(scope, receive, send)
+
+    return guarded
+
+
+def _with_tool_errors(tool: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
+    """The tool with errors of ours as the protocol's own, so that a client reads the fix."""
+    errors = optional_module("mcp.server.mcpserver.exceptions", "mcp")
+
+    @wraps(tool)
+    def checked(*args: Arguments.args, **given: Arguments.kwargs) -> Answer:
+        try:
+            return tool(*args, **given)
+        except AutoReproduceError as error:
+            raise errors.ToolError(clean(str(error))) from error
+
+    return checked

@@ -1,0 +1,45 @@
+"""A task as the files that somebody else's agent gets: the same as an agent that we run gets."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from autoreproduce.benchmarks import benchmark_of
+from autoreproduce.benchmarks.reproducebench.tasks import find_task
+from autoreproduce.config import Settings
+from autoreproduce.files.tree import Tree
+from autoreproduce.papers import read_paper
+from autoreproduce.solvers.limits import AgentLimits
+from autoreproduce.solvers.task_folder import paper_without_results, task_folder
+from autoreproduce.task import Task
+
+
+def prepared_task(name: str, settings: Settings, note: Callable[[str], None]) -> Task:
+    """A task of ReproduceBench with its data and decoys. Raises UsageError."""
+    task = find_task(name, settings.profile)
+    return benchmark_of(task).prepare(task, settings.cache_dir, note)
+
+
+def task_files(
+    task: Task, settings: Settings, note: Callable[[str], None], minutes: float
+) -> dict[str, bytes]:
+    """By relative path: TASK.md, the paper with its figures, the task's data code.
+
+    `minutes`: what TASK.md says that the agent has.
+    """
+    with tempfile.TemporaryDirectory(prefix="task-") as folder:
+        paper = read_paper(
+            settings,
+            Path(folder) / "trial",
+            arxiv_id=task.arxiv_id,
+            file=None,
+            digest=task.digest,
+            note=note,
+        )
+        tree = Tree(Path(folder) / "workspace")
+        tree.make_root()
+        shown = paper_without_results(paper, task)
+        task_folder(tree, task, shown, settings, AgentLimits(minutes=minutes))
+        return {name: tree.read(name) for name in tree.files()}

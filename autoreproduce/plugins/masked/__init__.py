@@ -1,0 +1,30 @@
+"""AutoExperiment (arXiv 2506.19724): a paper, its code with n functions masked, and a command.
+
+The solver writes the functions; success is decided by running the command again in a clean copy and
+by comparing its numbers, leaf by leaf. The half of the benchmark that needs no model is here:
+reading and writing task sets (`dataset`, `writer`), masking and transplanting functions (`masking`,
+`transplant`), the outcome of an attempt (`outcome`) and the making of tasks from any repository
+(`making`).
+"""
+
+from __future__ import annotations
+
+from autoreproduce.plugins import Plugin
+
+_HERE = "autoreproduce.plugins.masked"
+plugin = Plugin(
+    solvers={
+        "agentless": f"{_HERE}.agentless:Agentless",
+        "agentic": f"{_HERE}.agentic:Agentic",
+        "planning": f"{_HERE}.agentic:Planning",
+    },
+    benchmarks={"autoexperiment": f"{_HERE}.benchmark:AutoExperiment"},
+    commands={
+        "Masked": {
+            "mask": "Make tasks of any repository: functions masked, proven.",
+            "passes": "Pass@1 and Pass@k with intervals; a verifier.",
+            "dataset": "Show what an AutoExperiment dataset holds, its faults.",
+        }
+    },
+    command_app=f"{_HERE}.commands:app",
+)

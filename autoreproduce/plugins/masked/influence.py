@@ -1,0 +1,96 @@
+"""How much of a command's numbers depends on each function: its result is nulled, and what moves.
+
+A function whose numbers reach the result is worth masking, whatever it is called and whatever it
+prints beside them; one that moves nothing makes no task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
+
+from autoreproduce.errors import SourceError
+from autoreproduce.files.tree import Tree
+from autoreproduce.plugins.masked.candidates import MaskableFunction
+from autoreproduce.plugins.masked.compare import compare
+from autoreproduce.plugins.masked.gold import Gold
+from autoreproduce.plugins.masked.in_kind import NOTHING
+from autoreproduce.plugins.masked.layout import copy_code
+from autoreproduce.plugins.masked.masking import mask, read_source
+from autoreproduce.plugins.masked.running import seeded
+from autoreproduce.plugins.masked.trivial import by_influence
+from autoreproduce.plugins.masked.trying import CommandRuns, MaskRequest, result_of_run
+from autoreproduce.sandboxes.owners import temporary_folder
+from autoreproduce.sandboxes.setup import SandboxSetup
+
+STOPS = 0.5  # of a function without whose numbers the program does not end
+MEASURED = 3  # times as many functions as are to be chosen are run, the best by their texts
+
+
+def with_influence(
+    asked: MaskRequest,
+    place: SandboxSetup,
+    golds: Sequence[tuple[CommandRuns, Gold]],
+    ranked: Sequence[MaskableFunction],
+) -> list[MaskableFunction]:
+    """The functions with what nulling them does to the numbers, best first.
+
+    Those past the first `MEASURED` times as many as are to be chosen stay unmeasured, after the
+    rest. Raises SandboxError if no sandbox works.
+    """
+    most = MEASURED * asked.most_functions
+    place.note(f"nulling {min(most, len(ranked))} functions, to see which move the numbers")
+    with ThreadPoolExecutor(max(asked.workers, 1)) as pool:
+        found = list(pool.map(lambda each: _measured(asked, place, golds, each), ranked[:most]))
+    return sorted(found, key=lambda each: each.order) + list(ranked[most:])
+
+
+def _measured(
+    asked: MaskRequest,
+    place: SandboxSetup,
+    golds: Sequence[tuple[CommandRuns, Gold]],
+    function: MaskableFunction,
+) -> MaskableFunction:
+    """The function with its largest influence on any command's numbers."""
+    shares = [
+        _share(asked, place, run, gold, function)
+        for run, gold in golds
+        if any(
+            (each.file, each.function.address) == (function.file, function.function.address)
+            for each in run.reached
+        )
+    ]
+    return replace(function, influence=max(shares, default=0.0))
+
+
+def _share(
+    asked: MaskRequest,
+    place: SandboxSetup,
+    run: CommandRuns,
+    gold: Gold,
+    function: MaskableFunction,
+) -> float:
+    """The share of a command's numbers that leave their tolerances; STOPS if there are none."""
+    with temporary_folder("influence-") as made:
+        workspace = made / "workspace"
+        copy_code(asked.repository, workspace)
+        try:
+            source = read_source(workspace, function.file)
+            found = source.find(function.function.address)
+            body = by_influence(found, 0)
+            if body is None:
+                return STOPS
+            Tree(workspace).write(function.file, mask(source, [(found, body)]).data)
+        except SourceError:
+            return 0.0
+        with closing(place.open(workspace)) as sandbox:
+            done = sandbox.execute(seeded(run.command, 0), min(asked.timeout, 60 + 5 * run.seconds))
+            if not done.ok:
+                return 0.0 if NOTHING in done.stderr else STOPS
+            read = result_of_run(asked.results, done.stdout, sandbox, gold.value)
+    if read.value is None:
+        return STOPS
+    leaves = compare(gold.value, read.value, own=gold.tolerances).leaves
+    return sum(not leaf.passed for leaf in leaves) / len(leaves)

@@ -1,0 +1,126 @@
+"""Folders: the workspace a solver gets, and the clean copy in which its functions are judged.
+
+Gold is outside `code/`, and only `code/` is ever copied.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from autoreproduce.errors import SandboxError, UsageError
+from autoreproduce.files.shared import copy_tree
+from autoreproduce.files.tree import Tree
+from autoreproduce.plugins.masked.locating import wanted_of
+from autoreproduce.plugins.masked.masking import Masked, Piece, Variant, mask_files, read_source
+from autoreproduce.plugins.masked.selection import MaskedTask
+from autoreproduce.plugins.masked.upstream import upstream_mask
+
+COMMAND = "bash refsol.sh"
+NOT_COPIED = {".git", "__pycache__"}
+LAID_OUT = ("experiment.txt", "paper.txt", "refsol.sh")  # what a workspace has beside the code
+
+
+def lay_out(
+    task: MaskedTask,
+    folder: Path,
+    *,
+    variant: Variant = "docstring",
+    upstream: bool = False,
+    paper: bool = True,
+    commands: bool = True,
+    readme: bool = True,
+) -> dict[str, Masked]:
+    """A solver's workspace in `folder`, as the public benchmark lays it out; the masks by file.
+
+    `upstream` masks by the public text, faults included, and then the pieces cover whole files.
+    `commands` writes `refsol.sh`, run by `COMMAND`. Raises SourceError if a function cannot be
+    masked.
+    """
+    copy_code(task.paper.code, folder)
+    if upstream:
+        done = _mask_as_upstream(task, folder)
+    else:
+        done = mask_files(folder, wanted_of(task.paper, task.functions), variant)
+    missing = "".join(f"\n- {row.name} in file {row.file}" for row in task.functions)
+    tree = Tree(folder)
+    text = task.experiments + (f"\n\nMissing function(s):{missing}" if missing else "")
+    _write_own(tree, "experiment.txt", f"{text}\n")
+    if paper and task.paper.text:
+        _write_own(tree, "paper.txt", task.paper.text)
+    if commands:
+        # The harness sets each seed; a solver runs one.
+        runnable = with_seed(task.solution, "${SEED:-0}")
+        _write_own(tree, "refsol.sh", runnable.rstrip("\n") + "\n")
+    if not readme:
+        for name in [entry.name for entry in tree.entries() if entry.name.startswith("README")]:
+            tree.remove(name)
+    return done
+
+
+def _write_own(tree: Tree, name: str, text: str) -> None:
+    """Write one of our own files, replacing a file of that name in the repository."""
+    if tree.kind(name) == "folder":
+        raise UsageError(
+            f"the repository has a folder {name}, where the benchmark puts a file", fix="rename it"
+        )
+    tree.write(name, text)
+
+
+def with_seed(command: str, seed: str) -> str:
+    """A bash text with `seed` for each `{seed}`; `${seed}` is a variable of its own."""
+    return re.sub(r"(?<!\$)\{seed\}", lambda _: seed, command)
+
+
+def copy_code(code: Path, folder: Path) -> None:
+    """A fresh copy of a repository without its history and caches, of plain files alone.
+
+    Raises UsageError if it cannot be made, or a link leads out of the repository: the gold is
+    beside it.
+    """
+    if not code.is_dir():
+        raise UsageError(f"{code} is missing", fix="get the dataset's files again")
+    try:
+        copy_tree(code, folder, (*NOT_COPIED, "*.pyc"))
+    except (OSError, SandboxError) as error:
+        raise UsageError(
+            f"{code} cannot be copied to {folder} ({str(error)[:200]})",
+            fix="make room, or fix the files",
+        ) from None
+
+
+def wanted_pairs(task: MaskedTask) -> list[tuple[str, str]]:
+    """File and address of each masked function. Raises SourceError if one is missing."""
+    return [(each.file, each.name) for each in wanted_of(task.paper, task.functions)]
+
+
+def digests(folder: Path, files: Iterable[Path]) -> dict[str, str]:
+    """SHA-256 of files below a folder, "" for one that is missing or not a plain file."""
+    return {str(path): _digest(Tree(folder), path) for path in files}
+
+
+def _digest(tree: Tree, path: Path) -> str:
+    try:
+        return tree.sha256(path)
+    except (FileNotFoundError, SandboxError):
+        return ""
+
+
+def code_files(folder: Path) -> list[Path]:
+    """Programs and scripts, relative to `folder`: a note is made if a run changes one."""
+    kinds = {".py", ".sh", ".yaml", ".yml", ".cfg", ".toml"}
+    return sorted(path for path in map(Path, Tree(folder).files()) if path.suffix in kinds)
+
+
+def _mask_as_upstream(task: MaskedTask, folder: Path) -> dict[str, Masked]:
+    done = {}
+    for file in dict.fromkeys(row.file for row in task.functions):
+        source = read_source(folder, file)
+        rows = [row for row in task.functions if row.file == file]
+        before, after = source.utf8.decode(), upstream_mask(source.utf8.decode(), rows).encode()
+        done[file] = Masked(
+            after, (Piece("+".join(row.name for row in rows), 0, len(after), before),)
+        )
+        Tree(folder).write(file, after)
+    return done

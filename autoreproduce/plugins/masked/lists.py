@@ -1,0 +1,62 @@
+"""The public lists of masked tasks, a file for each n: `mlrc_n=1.jsonl` or `mlrc_n_1.jsonl`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from autoreproduce.plugins.masked.rows import Faults, Row, ids_of, read_jsonl
+
+LIST = re.compile(r"mlrc_n(=|_)(\d+)\.jsonl")
+
+
+def combined_id(paper_id: str, func_ids: tuple[str, ...]) -> str:
+    """The benchmark's name of a task: `2205.00048_0,1`; nothing after the underscore where nothing
+    is masked.
+    """
+    return f"{paper_id}_{','.join(func_ids)}"
+
+
+def read_lists(root: Path, faults: Faults) -> tuple[dict[int, dict[str, Row]], tuple[str, ...]]:
+    """The rows of the lists by n and combined id, and the generations of their names (E, L).
+
+    A list that holds no task, and an n without a list, are faults.
+    """
+    listed: dict[int, dict[str, Row]] = {}
+    generations = set()
+    for path in sorted(root.glob("mlrc_n*.jsonl")):
+        match = LIST.fullmatch(path.name)
+        rows = read_jsonl(path, faults) if match else []
+        if not match or not rows:
+            faults.add(
+                "missing file",
+                "",
+                path.name,
+                "holds no task: those of this n are made from the rows",
+            )
+            continue
+        generations.add("E" if match[1] == "=" else "L")
+        n, of_n = int(match[2]), listed.setdefault(int(match[2]), {})
+        for number, row in enumerate(rows, 1):
+            ids = ids_of(row.get("func_ids"))
+            name = combined_id(str(row.get("paper_id", "")), ids)
+            if len(ids) != n or not row.get("paper_id"):
+                faults.add(
+                    "broken row",
+                    "",
+                    f"{path.name}:{number}",
+                    f"{name} does not mask {n} functions of a paper",
+                )
+            else:
+                of_n.setdefault(name, row)
+    gaps = set(range(max(listed, default=0) + 1)) - set(listed)
+    if listed:
+        gaps |= set(range(6)) - set(listed)  # both generations come with 0 to 5
+    for n in sorted(gaps):
+        faults.add(
+            "missing file",
+            "",
+            f"mlrc_n={n}.jsonl",
+            "is missing: the tasks of this n are made from the rows",
+        )
+    return listed, tuple(sorted(generations))

@@ -1,0 +1,231 @@
+"""New tasks out of any repository: candidates, descriptions, gold, tolerances, and a proof of each.
+
+The repository is copied once, without its history, and only copies of that copy are ever run. What
+cannot become a task is reported with its reason: a command that fails, a function that is not
+reached, a number that is never the same.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from autoreproduce.errors import SourceError, UsageError
+from autoreproduce.plugins.masked.candidates import (
+    MaskableFunction,
+    candidate,
+    candidates,
+    not_nested,
+)
+from autoreproduce.plugins.masked.dataset import Dataset, load_dataset
+from autoreproduce.plugins.masked.describing import Describe, experiment_rows, function_rows
+from autoreproduce.plugins.masked.gold import gold_on_disk
+from autoreproduce.plugins.masked.influence import with_influence
+from autoreproduce.plugins.masked.layout import copy_code
+from autoreproduce.plugins.masked.masking import read_shared_source, refuse_other_names
+from autoreproduce.plugins.masked.proving import proofs_text, prove_tasks
+from autoreproduce.plugins.masked.selection import MaskedTask, select_tasks
+from autoreproduce.plugins.masked.taskset import MaskProof
+from autoreproduce.plugins.masked.trying import (
+    CommandRuns,
+    MaskRequest,
+    golds_of,
+    reached_by_any,
+    run_commands,
+)
+from autoreproduce.plugins.masked.writer import write_lists, write_paper, write_proofs, write_text
+from autoreproduce.sandboxes.setup import SandboxSetup
+
+# Written before the proofs: those of an earlier set do not count.
+UNPROVEN = "mask was stopped before this task was proven: run it again"
+
+
+@dataclass
+class MadeSet:
+    """The tasks with their proofs, the candidates by rank, and notes on what could not be made."""
+
+    root: Path
+    paper_id: str
+    split: str
+    candidates: list[MaskableFunction]
+    chosen: list[MaskableFunction]
+    proofs: list[MaskProof]
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def proven(self) -> list[MaskProof]:
+        """The tasks that count."""
+        return [proof for proof in self.proofs if proof.proven]
+
+
+def make_tasks(
+    asked: MaskRequest, place: SandboxSetup, describe: Describe | None = None
+) -> MadeSet:
+    """Make a task set, or add to one, in `asked.out`.
+
+    `describe` writes descriptions; without it they come from docstrings and signatures. Raises
+    UsageError if no command gives a result or no function can be masked, SandboxError if no sandbox
+    works.
+    """
+    _check_request(asked)
+    code = asked.out / asked.paper_id / "code"
+    notes: list[str] = []
+    runs = run_commands(asked, place, notes)
+    golds = golds_of(asked, runs, notes)
+    if not golds:
+        raise UsageError(f"no command gives numbers that can be judged: {'; '.join(notes)}")
+    ranked = candidates(reached_by_any(runs), asked.paper)
+    if not asked.functions:
+        ranked = with_influence(asked, place, golds, ranked)
+    chosen = _chosen_functions(asked, ranked, runs, notes)
+    for each in chosen:
+        refuse_other_names(asked.repository, each.file)
+    _copy_repository(asked, code)
+    rows, addresses = function_rows(asked, code, chosen, describe, notes)
+    experiments, made = experiment_rows(asked, chosen, golds, addresses, notes)
+    write_paper(
+        asked.out, asked.paper_id, asked.title, str(asked.repository.name), rows, experiments, made
+    )
+    proofs = _write_proven(asked, place, code, [gold.value for _, gold in golds], notes)
+    return MadeSet(
+        asked.out,
+        asked.paper_id,
+        load_dataset(asked.out).splits[asked.paper_id],
+        ranked,
+        chosen,
+        proofs,
+        notes,
+    )
+
+
+def made_text(made: MadeSet) -> str:
+    """The report: the candidates by rank, the tasks with their proofs, what was left out."""
+    chosen = {each.name for each in made.chosen}
+    lines = [f"{made.paper_id} ({made.split}) in {made.root}", "", "functions by rank (* masked)"]
+    lines += [
+        f"  {'*' if each.name in chosen else ' '} {each.name}: {each.why}"
+        for each in made.candidates
+    ]
+    lines += ["", "notes", *(f"  {note}" for note in made.notes)] if made.notes else []
+    return "\n".join([*lines, "", "tasks", proofs_text(made.proofs)])
+
+
+def proven_only(tasks: Sequence[MaskedTask], proofs: dict[str, MaskProof]) -> list[MaskedTask]:
+    """The tasks of the main figure: all if the set has no proofs, else the proven ones."""
+    return [task for task in tasks if not proofs or (task.id in proofs and proofs[task.id].proven)]
+
+
+def _check_request(asked: MaskRequest) -> None:
+    if not asked.repository.is_dir():
+        raise UsageError(
+            f"{asked.repository} is no folder", fix="clone the repository first and name its folder"
+        )
+    if not asked.commands or not all(command.strip() for command in asked.commands):
+        raise UsageError("no command is named", fix='add --command "python train.py"')
+    if not asked.paper_id or set("/\\_ ,") & set(asked.paper_id) or asked.paper_id.startswith("."):
+        raise UsageError(
+            f"{asked.paper_id!r} cannot name a paper of a set",
+            fix="use letters, digits, dots and dashes",
+        )
+    if asked.out.resolve().is_relative_to(asked.repository.resolve()):
+        raise UsageError(
+            f"{asked.out} is inside the repository", fix="name a folder outside it by --out"
+        )
+    if asked.seeds < 1:
+        raise UsageError("--seeds must be at least 1")
+    _named_addresses(asked)
+
+
+def _chosen_functions(
+    asked: MaskRequest,
+    ranked: list[MaskableFunction],
+    runs: Sequence[CommandRuns],
+    notes: list[str],
+) -> list[MaskableFunction]:
+    """The functions to mask, in the order of their files; those that were named, else the best."""
+    if asked.functions:
+        named = _named_functions(asked, runs, notes)
+        chosen = not_nested(named, len(named))
+        notes += [
+            f"{each.name} is inside another function that was named, or around one: left out"
+            for each in named
+            if each not in chosen
+        ]
+    else:
+        chosen = not_nested([each for each in ranked if each.influence], asked.most_functions)
+    if not chosen:
+        small = "it calls no function of the repository whose numbers reach its own"
+        why = "; ".join(notes) or small
+        raise UsageError(
+            f"the command reaches no function to mask ({why})",
+            fix="name some by --functions FILE::NAME",
+        )
+    return sorted(chosen, key=lambda each: (each.file, each.function.line))
+
+
+def _named_functions(
+    asked: MaskRequest, runs: Sequence[CommandRuns], notes: list[str]
+) -> list[MaskableFunction]:
+    reached = {(each.file, each.function.address): each for each in reached_by_any(runs)}
+    found = []
+    for file, address in _named_addresses(asked):
+        known = reached.get((file, address))
+        if known is None:
+            notes.append(
+                f"{file}::{address} is not reached by the command: masked, nothing would change"
+            )
+        else:
+            found.append(candidate(known))
+    return found
+
+
+def _named_addresses(asked: MaskRequest) -> list[tuple[str, str]]:
+    """File and address of the functions that were named. Raises UsageError."""
+    found = []
+    for name in dict.fromkeys(asked.functions):
+        file, mark, address = name.partition("::")
+        file = os.path.normpath(file) if file else file  # `./train.py` is called train.py elsewhere
+        if not mark:
+            raise UsageError(
+                f"{name} names no function", fix="write FILE::NAME or FILE::CLASS.NAME"
+            )
+        try:
+            source = read_shared_source(asked.repository.resolve(), file)
+            found.append((file, source.find(address).address))
+        except SourceError as error:
+            raise UsageError(f"--functions {name}: {error.what}", fix=error.fix) from None
+    return found
+
+
+def _copy_repository(asked: MaskRequest, code: Path) -> None:
+    shutil.rmtree(code, ignore_errors=True)
+    copy_code(asked.repository, code)
+    write_text(code.parent / "paper.txt", asked.paper)
+
+
+def _write_proven(
+    asked: MaskRequest, place: SandboxSetup, code: Path, golds: Sequence[object], notes: list[str]
+) -> list[MaskProof]:
+    """Choose the tasks of each n, prove each, and write lists and proofs."""
+    dataset = load_dataset(asked.out)
+    paper = dataset.papers[asked.paper_id]
+    alone = Dataset(dataset.folder, (), {paper.id: paper}, {}, {}, dataset.faults, dataset.splits)
+    wanted = [n for n in dict.fromkeys((0, *asked.n)) if n <= len(paper.functions)]
+    tasks = select_tasks(alone, wanted, which="all", sample=asked.sample)
+    leaks = gold_on_disk(code, golds)
+    notes += leaks
+    write_lists(asked.out, asked.paper_id, tasks)
+    unproven = [MaskProof(combined_id=task.id, proven=False, reason=UNPROVEN) for task in tasks]
+    write_proofs(asked.out, asked.paper_id, unproven)
+    proofs = prove_tasks(tasks, lambda _: place, asked.workers, place.note)
+    if leaks:
+        reason = f"a solver can read the gold: {leaks[0]}"
+        proofs = [
+            each.model_copy(update={"proven": False, "reason": reason}) if each.proven else each
+            for each in proofs
+        ]
+    write_proofs(asked.out, asked.paper_id, proofs)
+    return proofs

@@ -1,0 +1,48 @@
+"""Where the proofs of a set run: sandboxes with each paper's own data and packages."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from autoreproduce.plugins.masked.environment import data_folder
+from autoreproduce.plugins.masked.running import made_of
+from autoreproduce.sandboxes.package_lists import with_packages
+from autoreproduce.sandboxes.setup import SandboxSetup
+
+if TYPE_CHECKING:
+    from autoreproduce.config import Settings
+    from autoreproduce.plugins.masked.selection import MaskedTask
+
+
+def places_of_papers(
+    settings: Settings, data: Path | None, note: Callable[[str], None]
+) -> Callable[[MaskedTask], SandboxSetup]:
+    """The sandboxes for a masked task; data and packages of a paper are prepared at its first.
+
+    `data` is the folder that --data names. Calling raises UsageError if the data cannot be had,
+    NotScoredError if the packages cannot.
+    """
+    lock, known = threading.Lock(), dict[str, SandboxSetup]()
+    noted: set[str] = set()
+
+    def place(task: MaskedTask) -> SandboxSetup:
+        with lock:
+            if task.paper.id not in known:
+                made = made_of(task)
+                folder = data_folder(made, settings.cache_dir, note, data)
+                plain = SandboxSetup(
+                    settings,
+                    settings.cache_dir / "packages" / "mask",
+                    folder,
+                    "mask",
+                    trusted=True,
+                    note=note,
+                    noted=noted,
+                )
+                known[task.paper.id] = with_packages(plain, made.packages)
+            return known[task.paper.id]
+
+    return place

@@ -1,0 +1,147 @@
+"""The commands of a new task set run on the code as it is: what they reach and report by seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from autoreproduce import Sandbox
+from autoreproduce.errors import SandboxError, UsageError
+from autoreproduce.plugins.masked.failing import why_failed
+from autoreproduce.plugins.masked.gold import FLOOR, Gold, gold_of
+from autoreproduce.plugins.masked.layout import copy_code
+from autoreproduce.plugins.masked.parsing import Read, read_output, read_results_file
+from autoreproduce.plugins.masked.reach import Reached, command_line, reach
+from autoreproduce.plugins.masked.running import seeded
+from autoreproduce.sandboxes.owners import temporary_folder
+from autoreproduce.sandboxes.setup import SandboxSetup
+
+
+@dataclass(frozen=True)
+class MaskRequest:
+    """What `mask` is to make. `commands` are one experiment each; `{seed}` or $SEED is the seed."""
+
+    repository: Path
+    commands: tuple[str, ...]
+    out: Path
+    paper_id: str
+    functions: tuple[str, ...] = ()
+    n: tuple[int, ...] = (1, 2, 3, 4, 5)
+    results: str | None = None
+    paper: str = ""
+    title: str = ""
+    seeds: int = 3
+    most_functions: int = 6
+    sample: int | None = 10
+    timeout: float = 600.0
+    floor: float = FLOOR
+    workers: int = 1  # proofs at once
+    data_dir: Path | None = None
+    packages: tuple[str, ...] = ()
+
+
+@dataclass
+class CommandRuns:
+    """The runs of one command: functions it reaches, results by seed, seconds of the longest."""
+
+    command: str
+    reached: list[Reached]
+    results: list[Any]
+    seconds: float
+
+
+def run_commands(asked: MaskRequest, place: SandboxSetup, notes: list[str]) -> list[CommandRuns]:
+    """Run every command in fresh copies: once under the tracer, then for each seed.
+
+    A command that fails is noted and left out. Raises UsageError if all fail.
+    """
+    runs = []
+    for command in asked.commands:
+        with temporary_folder("mask-") as made:
+            try:
+                runs.append(_run_command(asked, place, command, made))
+            except UsageError as error:
+                notes.append(str(error))
+    if not runs:
+        raise UsageError("; ".join(notes))
+    return runs
+
+
+def _run_command(asked: MaskRequest, place: SandboxSetup, command: str, made: Path) -> CommandRuns:
+    workspace = made / "reach"
+    copy_code(asked.repository, workspace)
+    with closing(place.open(workspace)) as sandbox:
+        done, reached = reach(sandbox, workspace, seeded(command, 0), asked.timeout)
+    if not done.ok:
+        kind, reason = why_failed(done)
+        raise UsageError(
+            f"the command `{command_line(command)}` does not run on the code as it is ({kind}): "
+            f"{reason}"
+        )
+    results, seconds = [], 0.0
+    seeds = range(asked.seeds) if asked.seeds > 1 else (0, 0)  # a spread needs two runs
+    for number, seed in enumerate(seeds):
+        folder = made / f"run{number}"
+        copy_code(asked.repository, folder)
+        result, took = _result_and_seconds(asked, place, command, folder, seed)
+        results.append(result)
+        seconds = max(seconds, took)
+    return CommandRuns(command, reached, results, seconds)
+
+
+def _result_and_seconds(
+    asked: MaskRequest, place: SandboxSetup, command: str, folder: Path, seed: int
+) -> tuple[Any, float]:
+    with closing(place.open(folder)) as sandbox:
+        done = sandbox.execute(seeded(command, seed), asked.timeout)
+        if not done.ok:
+            kind, reason = why_failed(done)
+            raise UsageError(
+                f"the command `{command_line(command)}` fails for seed {seed} ({kind}): {reason}"
+            )
+        read = result_of_run(asked.results, done.stdout, sandbox)
+    if read.value is None:
+        raise UsageError(
+            f"the command `{command_line(command)}` reports no result",
+            fix=f"{read.how}, or name a file by --results",
+        )
+    return read.value, done.seconds
+
+
+def result_of_run(results: str | None, output: str, sandbox: Sandbox, wanted: Any = None) -> Read:
+    """What a command reported, in the file `results` or its output; of `wanted`, only the keys."""
+    if results is None:
+        return read_output(output, wanted)
+    try:
+        return read_results_file(sandbox.read(results), wanted)
+    except (FileNotFoundError, SandboxError) as error:
+        return Read(None, f"{results} was not written ({error})")
+
+
+def reached_by_any(runs: Sequence[CommandRuns]) -> list[Reached]:
+    """What any of the commands reaches, with all its callers."""
+    found: dict[tuple[str, str], Reached] = {}
+    for each in (reached for run in runs for reached in run.reached):
+        key = (each.file, each.function.address)
+        known = found.get(key)
+        found[key] = replace(each, callers=each.callers | known.callers) if known else each
+    return list(found.values())
+
+
+def golds_of(
+    asked: MaskRequest, runs: Sequence[CommandRuns], notes: list[str]
+) -> list[tuple[CommandRuns, Gold]]:
+    """Gold and tolerances of each command; one whose results cannot be judged is noted and left."""
+    found = []
+    for run in runs:
+        try:
+            gold = gold_of(run.results, asked.floor)
+        except UsageError as error:
+            notes.append(f"`{command_line(run.command)}`: {error}")
+            continue
+        notes += [f"`{command_line(run.command)}`: {note}" for note in gold.notes]
+        found.append((run, gold))
+    return found

@@ -1,0 +1,143 @@
+"""The task's commands run on the code as it is, before a model is paid.
+
+What does not run here, or gives other numbers here than the gold, cannot be scored here, whoever
+attempts it. The commands of a task run together, in its order: a later one may read what an earlier
+one wrote. Each distinct list of them runs once in a process, and once on a machine if it passed.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+
+from pydantic import BaseModel, ValidationError
+
+from autoreproduce.config import digest
+from autoreproduce.errors import NotScoredError, UsageError
+from autoreproduce.plugins.masked.compare import Tolerance
+from autoreproduce.plugins.masked.gold import gold_of
+from autoreproduce.plugins.masked.layout import copy_code
+from autoreproduce.plugins.masked.outcome import judge, tolerances_of
+from autoreproduce.plugins.masked.running import Ran, made_of, run_experiments
+from autoreproduce.plugins.masked.selection import MaskedTask
+from autoreproduce.sandboxes.owners import temporary_folder
+from autoreproduce.sandboxes.setup import SandboxSetup
+
+HERE_FLOOR = 0.05  # relative tolerance of gold measured here, as the public rule's
+HERE_RUNS = 3
+
+_locks: dict[str, threading.Lock] = defaultdict(threading.Lock)
+_failed: dict[str, str] = {}
+
+
+class Unmasked(BaseModel):
+    """What the code as it is gave: the gold by `Experiment i`, and tolerances by leaf."""
+
+    gold: dict[str, object]
+    tolerances: dict[str, dict[str, Tolerance]] = {}
+
+
+def scorable(task: MaskedTask, sandboxes: SandboxSetup, *, here: bool = False) -> MaskedTask:
+    """The task, after its commands gave its gold in these sandboxes on the code as it is.
+
+    `here`: its gold and tolerances are those that the code gives on this machine. Raises
+    NotScoredError with the reason if a command fails or misses the gold, SandboxError if no sandbox
+    works.
+    """
+    key = _key(task, sandboxes, here)
+    path = sandboxes.settings.cache_dir / "masked" / f"{key}.json"
+    with _locks[key]:
+        if key in _failed:
+            raise _not_scored(task, _failed[key], here)
+        found = _stored(path)
+        if found is None:
+            sandboxes.note(f"{task.id}: its commands run once on the code as it is")
+            try:
+                found = _measured_here(task, sandboxes) if here else _checked(task, sandboxes)
+            except UsageError as error:
+                _failed[key] = str(error)
+                raise _not_scored(task, str(error), here) from None
+            path.parent.mkdir(parents=True, exist_ok=True)
+            part = path.with_suffix(f".{threading.get_ident()}.part")
+            part.write_text(found.model_dump_json())
+            part.replace(path)
+    return with_gold(task, found) if here else task
+
+
+def with_gold(task: MaskedTask, found: Unmasked) -> MaskedTask:
+    """The task with other gold and tolerances, for the experiments that have some."""
+    ids = task.exp_ids or tuple(str(number) for number in range(len(found.gold)))
+    own = {ids[number]: found.tolerances.get(name, {}) for number, name in enumerate(found.gold)}
+    made = made_of(task).model_copy(update={"tolerances": own})
+    return replace(task, paper=replace(task.paper, made=made), gold=dict(found.gold), exp_ids=ids)
+
+
+def _checked(task: MaskedTask, sandboxes: SandboxSetup) -> Unmasked:
+    """The gold, if the code gives it. Raises UsageError with the reason if it does not."""
+    outcome = judge(task, None, sandboxes)
+    if not outcome.strict.passed:
+        raise UsageError(f"{outcome.kind}: {outcome.reason}")
+    return Unmasked(gold=task.gold)
+
+
+def _measured_here(task: MaskedTask, sandboxes: SandboxSetup) -> Unmasked:
+    """Gold and tolerances of several runs. Raises UsageError if a run fails or none agree."""
+    seeds = made_of(task).seeds[:HERE_RUNS]
+    runs = [_unmasked_run(task, sandboxes, seed) for seed in (seeds if len(seeds) > 1 else [0, 0])]
+    golds = {}
+    for name in task.gold:
+        floor = tolerances_of(task, name)[0].relative
+        golds[name] = gold_of([ran.numbers[name] for ran in runs], min(floor, HERE_FLOOR))
+    return Unmasked(
+        gold={name: gold.value for name, gold in golds.items()},
+        tolerances={name: gold.tolerances for name, gold in golds.items()},
+    )
+
+
+def _unmasked_run(task: MaskedTask, sandboxes: SandboxSetup, seed: int) -> Ran:
+    with temporary_folder("unmasked-") as made:
+        workspace = made / "workspace"
+        copy_code(task.paper.code, workspace)
+        ran = run_experiments(task, workspace, sandboxes, seed, all_of=False)
+    for name, (kind, reason) in ran.failed.items():
+        raise UsageError(f"{kind}: {name}: {reason}")
+    return ran
+
+
+def _key(task: MaskedTask, sandboxes: SandboxSetup, here: bool) -> str:
+    """What the run depends on: code, commands, gold, sandbox, packages and data."""
+    settings = sandboxes.settings.sandbox.model_dump(mode="json")
+    made = task.paper.made.model_dump(mode="json") if task.paper.made else None
+    folders = [_listing(each) for each in (task.paper.code, sandboxes.data_dir) if each]
+    return digest([folders, task.solution, task.gold, made, here, settings])
+
+
+def _listing(folder: Path) -> list[list[object]]:
+    """Names, sizes and times of all files: code with its data may be too large to be read."""
+    found: list[list[object]] = [[str(folder.resolve())]]
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            facts = path.lstat()
+            found.append([path.relative_to(folder).as_posix(), facts.st_size, facts.st_mtime_ns])
+    return found
+
+
+def _stored(path: Path) -> Unmasked | None:
+    """What an earlier process found; None if none did, or its file is damaged."""
+    try:
+        return Unmasked.model_validate(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, ValidationError):
+        return None
+
+
+def _not_scored(task: MaskedTask, reason: str, here: bool) -> NotScoredError:
+    fix = "let its command run here: name its data by --data, its packages in taskset.json"
+    if reason.startswith("wrong numbers") and not here:
+        fix = "with --gold here the gold is what its code gives on this machine"
+    return NotScoredError(
+        f"{task.id} is not scored, since its code as it is does not give the gold here ({reason})",
+        fix=fix,
+    )

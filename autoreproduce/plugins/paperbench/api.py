@@ -1,0 +1,62 @@
+"""The Python API's `grade`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from autoreproduce.plugins.paperbench.grade import GradeRequest, GradingResult
+from autoreproduce.plugins.paperbench.grade import grade as grade_request
+from autoreproduce.runner.api_results import note_to_stderr
+from autoreproduce.runner.settings import path_or_none, settings_of
+
+if TYPE_CHECKING:
+    from autoreproduce.config import Settings
+
+File = str | Path
+Note = Callable[[str], None]
+
+
+def grade(
+    submission: File,
+    rubric: File,
+    *,
+    model: str | None = None,
+    settings: Settings | None = None,
+    judge: str | None = None,
+    paper: File | None = None,
+    run: int = 1,
+    workers: int = 8,
+    room: int = 60_000,
+    provided: bool = False,
+    full: bool = False,
+    labels: File | None = None,
+    out: File | None = None,
+    note: Note = note_to_stderr,
+    **more: Any,
+) -> GradingResult:
+    """Grade code by a paper's rubric (PaperBench Code-Dev), or resume the grading.
+
+    `submission`: a file, folder, archive, git URL or a trial; `full`: all leaves, of a folder that
+    the command `rerun` made. `rubric`: a paper's folder or a
+    rubric.json. `judge`: a model's name, else `model`. Raises UsageError, BudgetError.
+    """
+    used = settings_of(settings, model=model, **more)
+    return grade_request(
+        GradeRequest(
+            source=str(submission),
+            rubric=Path(rubric),
+            settings=used,
+            judge=judge or used.model.name,
+            paper=path_or_none(paper),
+            run=run,
+            workers=workers,
+            room=room,
+            provided=provided,
+            full=full,
+            labels=path_or_none(labels),
+            out=path_or_none(out),
+            note=note,
+        )
+    )

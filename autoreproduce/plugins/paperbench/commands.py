@@ -1,0 +1,186 @@
+"""The commands `grade`, `rerun`, `grades` and `rubrics`: code by a paper's rubric."""
+
+from __future__ import annotations
+
+import json as json_module
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from autoreproduce.cli.help import CommandApp
+from autoreproduce.cli.options import (
+    ADVANCED,
+    ONE_MODEL,
+    PLACES,
+    DryRun,
+    Json,
+    section,
+    settings_options,
+)
+from autoreproduce.config import Settings
+
+app = CommandApp()
+RubricPath = Annotated[
+    Path, typer.Argument(help="a paper's folder of PaperBench, or a rubric.json")
+]
+PaperText = Annotated[
+    Path | None,
+    typer.Option(help="the paper's text, if the folder has none", rich_help_panel=ADVANCED),
+]
+RunNumber = Annotated[
+    int,
+    typer.Option(
+        min=1, help="which of several submissions for this paper it is", rich_help_panel=ADVANCED
+    ),
+]
+Room = Annotated[
+    int,
+    typer.Option(
+        min=1000, help="tokens of the submission's files in one prompt", rich_help_panel=ADVANCED
+    ),
+]
+
+
+@app.command()
+@settings_options((*ONE_MODEL, "budget", *PLACES), main=("model", "base_url", "budget"))
+def grade(
+    *,
+    submission: Annotated[str, typer.Argument(help="a file, folder, archive or git URL; a trial")],
+    rubric: RubricPath,
+    judge: Annotated[str | None, typer.Option(help="the judge's model, provider:name")] = None,
+    settings: Settings,
+    workers: Annotated[int, typer.Option(min=1, max=100, help="leaves at once")] = 8,
+    out: Annotated[Path | None, typer.Option(help="the grading's folder")] = None,
+    fail_under: Annotated[
+        float | None, typer.Option(min=0, max=100, help="exit 1 below this score of 100")
+    ] = None,
+    dry_run: DryRun = False,
+    paper: PaperText = None,
+    run: RunNumber = 1,
+    room: Room = 60_000,
+    provided: Annotated[
+        bool,
+        typer.Option(
+            "--provided",
+            help="data and models are given: leaves that ask for them weigh 0",
+            rich_help_panel=ADVANCED,
+        ),
+    ] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="all leaves, of what `rerun` ran; else Code-Dev")
+    ] = False,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            help="people's graded tree: how far the judge agrees", rich_help_panel=ADVANCED
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Grade code by a paper's rubric (PaperBench).
+
+    Code-Dev by default: its code leaves alone. The same command resumes it.
+    """
+    from autoreproduce.plugins.paperbench import grade as grading
+    from autoreproduce.plugins.paperbench.screen import plan_text, print_grading
+    from autoreproduce.runner.api_results import note_to_stderr
+
+    request = grading.GradeRequest(
+        source=submission,
+        rubric=rubric,
+        settings=settings,
+        judge=judge or settings.model.name,
+        paper=paper,
+        run=run,
+        workers=workers,
+        room=room,
+        provided=provided,
+        full=full,
+        labels=labels,
+        out=out,
+        note=note_to_stderr,
+    )
+    if dry_run:
+        from autoreproduce.plugins.paperbench.grade_plan import plan as plan_grading
+
+        plan = plan_grading(request)
+        print(json_module.dumps(plan) if json else plan_text(plan))
+        return
+    done = grading.grade(request)
+    print_grading(done, json)
+    below = fail_under is not None and 100 * done.content["score"] < fail_under
+    raise typer.Exit(1 if below else 3 if done.content["num_invalid_leaf_nodes"] else 0)
+
+
+@app.command()
+@settings_options((*section("sandbox"), "time_limit_minutes", *PLACES), main=("sandbox",))
+def rerun(
+    *,
+    submission: Annotated[str, typer.Argument(help="a folder, archive or git URL; a trial")],
+    settings: Settings,
+    out: Annotated[Path | None, typer.Option(help="the run's folder")] = None,
+    data: Annotated[Path | None, typer.Option(help="what the script finds as DATA_DIR")] = None,
+    json: Json = False,
+) -> None:
+    """Run a submission's reproduce.sh in a fresh sandbox.
+
+    It exits 1 if the script failed. `grade --full` grades the folder.
+    """
+    import sys
+
+    from autoreproduce.plugins.paperbench.rerun import RerunRequest
+    from autoreproduce.plugins.paperbench.rerun import rerun as rerun_submission
+    from autoreproduce.plugins.paperbench.screen import print_reproduction
+    from autoreproduce.runner.api_results import note_to_stderr
+
+    request = RerunRequest(
+        submission,
+        settings,
+        out,
+        data,
+        note_to_stderr,
+        lambda text: print(text, end="", file=sys.stderr),
+    )
+    folder, run = rerun_submission(request)
+    print_reproduction(folder, run, json)
+    raise typer.Exit(0 if run.exit_code == 0 and not run.stopped else 1)
+
+
+@app.command()
+def grades(
+    *,
+    folders: Annotated[
+        list[Path], typer.Argument(help="folders that `grade` made, or folders of such")
+    ],
+    json: Json = False,
+) -> None:
+    """A table over gradings: papers, their runs, the mean."""
+    from autoreproduce.evaluation.tables.published import published_tables
+    from autoreproduce.evaluation.tables.write import data, markdown
+    from autoreproduce.plugins.paperbench.grade_tables import gradings_table, read_gradings
+
+    table = gradings_table(read_gradings(folders))
+    if json:
+        print(json_module.dumps(json_module.loads(data(table))))
+        return
+    for each in [table, *published_tables({table.name})]:
+        print(markdown(each))
+
+
+@app.command()
+def rubrics(
+    *,
+    folder: Annotated[Path, typer.Argument(help="PaperBench's folder of papers, or a clone of it")],
+    json: Json = False,
+) -> None:
+    """Show what PaperBench's rubrics hold.
+
+    It names the papers whose texts are missing.
+    """
+    from autoreproduce.evaluation.tables.write import data, markdown
+    from autoreproduce.plugins.paperbench.grade_tables import rubrics_table
+    from autoreproduce.plugins.paperbench.papers import paper_folders
+
+    table = rubrics_table(paper_folders(folder))
+    print(json_module.dumps(json_module.loads(data(table))) if json else markdown(table))

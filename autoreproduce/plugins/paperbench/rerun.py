@@ -1,0 +1,94 @@
+"""Running a submission's `reproduce.sh`: wherever the submission is, in a folder of its own."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from autoreproduce.config import Settings, digest
+from autoreproduce.errors import TrialError, UsageError
+from autoreproduce.evaluation.judging.unpacking import clone, is_archive, is_url, unpack
+from autoreproduce.files.confined import confined
+from autoreproduce.files.tree import Tree
+from autoreproduce.plugins.paperbench.reproduction import (
+    NOT_HANDED_IN,
+    UPSTREAM_SECONDS,
+    ScriptRun,
+    hand_in,
+    reproduce,
+)
+from autoreproduce.sandboxes.setup import SandboxSetup
+from autoreproduce.trials.chain import TRIAL
+
+
+@dataclass
+class RerunRequest:
+    """What is to be run, and where. `data` is what the script finds under DATA_DIR."""
+
+    source: str
+    settings: Settings
+    out: Path | None = None
+    data: Path | None = None
+    note: Callable[[str], None] = print
+    output: Callable[[str], None] = lambda _: None
+
+
+def rerun(request: RerunRequest) -> tuple[Path, ScriptRun]:
+    """The folder and what came of it; a folder that has a result gives that one again.
+
+    Raises UsageError for what is no submission, SandboxError if no sandbox works.
+    """
+    settings = request.settings
+    if request.data is not None and not request.data.is_dir():
+        raise UsageError(f"--data {request.data} is no folder", fix="name the folder with the data")
+    with submission_root(request.source) as root:
+        names = Tree(root).files(skip=NOT_HANDED_IN)
+        if not names:
+            raise UsageError(
+                f"{request.source} holds no files", fix="name a folder, an archive or a trial"
+            )
+        mark = digest([request.source, names])[:8]
+        folder = request.out or settings.runs_dir / f"rerun-{mark}"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise TrialError(
+                f"{folder} cannot be made ({error.strerror})", fix="name another by --out"
+            ) from None
+        before = hand_in(root, folder)
+    sandboxes = SandboxSetup(
+        settings,
+        folder.resolve() / "packages",
+        request.data.resolve() if request.data else None,
+        label=digest(str(folder.resolve())),
+        note=request.note,
+    )
+    minutes = settings.method.time_limit_minutes
+    seconds = minutes * 60 if minutes else UPSTREAM_SECONDS
+    return folder, reproduce(folder, before, sandboxes, seconds, request.output)
+
+
+@contextmanager
+def submission_root(source: str) -> Iterator[Path]:
+    """The folder with a submission's files: itself, a trial's workspace, or unpacked for a while.
+
+    Raises UsageError for what is none of these.
+    """
+    path = Path(source)
+    if not is_url(source) and path.is_dir():
+        # a link in the place of a trial's workspace is not followed
+        yield path.resolve() / "workspace" if (path / TRIAL).is_file() else path.resolve()
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        if is_url(source):
+            yield clone(source, Path(folder))
+            return
+        if not path.is_file() or not is_archive(path):
+            raise UsageError(
+                f"{source} is no submission", fix="name a folder, an archive, a trial or a git URL"
+            )
+        confined(unpack, path, Path(folder), what=source)
+        yield Path(folder)

@@ -1,0 +1,190 @@
+"""The addresses of the pages."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from autoreproduce.errors import AutoReproduceError
+from autoreproduce.evaluation.report.page import environment, template_file
+from autoreproduce.plugins.view import events, pages
+from autoreproduce.plugins.view.guard import Guard, form_is_ours
+from autoreproduce.plugins.view.library import Library, UnknownKeyError
+from autoreproduce.plugins.view.listed import ended_stamp, output_stamp
+from autoreproduce.plugins.view.processes import Processes
+from autoreproduce.plugins.view.rows import query_of
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+STATIC = {
+    "view.css": ("text/css", ("page.css", "site.css"), "view.css"),
+    "view.js": ("text/javascript", (), "view.js"),
+}
+
+
+class Pages:
+    """The pages over one folder. Each method answers one address."""
+
+    def __init__(
+        self, library: Library, token: str, ending: Callable[[], bool] = lambda: False
+    ) -> None:
+        self.library, self.token, self.ending = library, token, ending
+        self.processes = Processes()
+
+    def routes(self) -> list[Route]:
+        """All addresses."""
+        trial, suite = "/trial/{key}", "/suite/{key}"
+        return [
+            Route("/", self.page("index.html.j2", self._index)),
+            Route("/events", self.list_events),
+            Route("/static/{name}", static),
+            Route("/compare", self.page("compare.html.j2", self._compared)),
+            Route(suite, self.page("suite.html.j2", self._suite)),
+            Route(f"{suite}/tables", self.page("tables.html.j2", self._tables)),
+            Route(f"{suite}/stop", self.change(self._stop_suite), methods=["POST"]),
+            Route(trial, self.page("trial.html.j2", self._trial)),
+            Route(f"{trial}/now", self.page("now.html.j2", self._now)),
+            Route(f"{trial}/steps", self.page("steps.html.j2", self._steps)),
+            Route(f"{trial}/steps/{{place:int}}", self.page("step.html.j2", self._step)),
+            Route(f"{trial}/code", self.page("code.html.j2", self._code)),
+            Route(f"{trial}/events", self.trial_events),
+            Route(f"{trial}/stop", self.change(self._stop_trial), methods=["POST"]),
+            Route(f"{trial}/resume", self.change(self._resume), methods=["POST"]),
+        ]
+
+    def page(self, template: str, content: Callable[[Request], dict[str, Any]]) -> Endpoint:
+        """An endpoint that fills a template; reading is done in a thread."""
+
+        async def endpoint(request: Request) -> Response:
+            return HTMLResponse(await run_in_threadpool(self._html, template, content, request))
+
+        return endpoint
+
+    def change(self, act: Callable[[str], None]) -> Endpoint:
+        """An endpoint that changes something, and leads back to the page it was asked from."""
+
+        async def endpoint(request: Request) -> Response:
+            if not await form_is_ours(request, self.token):
+                return Response("the form has no token\n", 403)
+            await run_in_threadpool(act, request.path_params["key"])
+            return RedirectResponse(request.url.path.rpartition("/")[0], 303)
+
+        return endpoint
+
+    def _html(
+        self, template: str, content: Callable[[Request], dict[str, Any]], request: Request
+    ) -> str:
+        return self._filled(template, request, content(request))
+
+    def _filled(self, template: str, request: Request, content: dict[str, Any]) -> str:
+        page = _environment().get_template(template)
+        html = page.render(token=self.token, path=request.url.path, **content)
+        return html.encode("utf-8", "replace").decode("utf-8")
+
+    async def list_events(self, request: Request) -> Response:
+        """The changes of the list."""
+        return events.stream(lambda: (self.library.stamp(), ""), 2.0, self.ending)
+
+    async def trial_events(self, request: Request) -> Response:
+        """The changes of one trial."""
+        trial = await run_in_threadpool(self.library.trial, request.path_params["key"])
+
+        def look() -> tuple[Any, Any]:
+            now = (output_stamp(trial.folder), self.processes.starting(trial.folder))
+            return ended_stamp(trial.folder), now
+
+        return events.stream(look, 0.4, self.ending)
+
+    def refused(self, request: Request, error: Exception) -> Response:
+        """A page for an error of ours."""
+        status = 404 if isinstance(error, UnknownKeyError) else 400
+        return HTMLResponse(self._filled("error.html.j2", request, {"error": str(error)}), status)
+
+    def _index(self, request: Request) -> dict[str, Any]:
+        return pages.index(self.library, query_of(request.query_params))
+
+    def _compared(self, request: Request) -> dict[str, Any]:
+        keys = request.query_params.getlist("trial")
+        return pages.comparison_page([self.library.trial(key) for key in keys[:3]])
+
+    def _suite(self, request: Request) -> dict[str, Any]:
+        suite = self.library.suite(request.path_params["key"])
+        return pages.suite_page(self.library, suite, query_of(request.query_params))
+
+    def _tables(self, request: Request) -> dict[str, Any]:
+        suite = self.library.suite(request.path_params["key"])
+        return pages.suite_tables(self.library, suite)
+
+    def _trial(self, request: Request) -> dict[str, Any]:
+        return pages.trial_page(self.library.trial(request.path_params["key"]), self.processes)
+
+    def _now(self, request: Request) -> dict[str, Any]:
+        return pages.now_part(self.library.trial(request.path_params["key"]), self.processes)
+
+    def _steps(self, request: Request) -> dict[str, Any]:
+        return pages.steps_page(self.library.trial(request.path_params["key"]))
+
+    def _step(self, request: Request) -> dict[str, Any]:
+        trial = self.library.trial(request.path_params["key"])
+        return pages.step_page(trial, request.path_params["place"])
+
+    def _code(self, request: Request) -> dict[str, Any]:
+        trial = self.library.trial(request.path_params["key"])
+        return pages.code_page(trial, request.query_params.get("file"))
+
+    def _stop_trial(self, key: str) -> None:
+        self.processes.stop_trial(self.library.trial(key))
+
+    def _stop_suite(self, key: str) -> None:
+        self.processes.stop_suite(self.library.suite(key))
+
+    def _resume(self, key: str) -> None:
+        self.processes.resume(self.library.trial(key))
+
+
+def make_app(
+    library: Library, token: str, port: int, ending: Callable[[], bool] = lambda: False
+) -> Starlette:
+    """The application for a server at `port` of this machine; `ending` is true once it ends."""
+    shown = Pages(library, token, ending)
+    return Starlette(
+        routes=shown.routes(),
+        middleware=[Middleware(Guard, token=token, port=port)],
+        exception_handlers={AutoReproduceError: shown.refused},
+    )
+
+
+async def static(request: Request) -> Response:
+    """A style or a script: of the report's, and of these pages."""
+    known = STATIC.get(request.path_params["name"])
+    if known is None:
+        return Response("there is no such file\n", 404)
+    kind, shared, own = known
+    parts = [template_file(name) for name in shared] + ([_own_file(own)] if own else [])
+    return Response("\n".join(parts), media_type=kind)
+
+
+@cache
+def _own_file(name: str) -> str:
+    return (files("autoreproduce.plugins.view") / "templates" / name).read_text(encoding="utf-8")
+
+
+@cache
+def _environment() -> Environment:
+    """The report's templates and filters, with the templates of these pages before them."""
+    from jinja2 import ChoiceLoader, PackageLoader
+
+    report = environment()
+    own = PackageLoader("autoreproduce.plugins.view", "templates")
+    return report.overlay(loader=ChoiceLoader([own, *([report.loader] if report.loader else [])]))

@@ -1,0 +1,185 @@
+"""The MCP server through the protocol's own client: over stdio and HTTP, with real trials."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny
+from chat_server import chat_server
+
+from autoreproduce.config import Settings
+from autoreproduce.errors import TrialError, UsageError
+from autoreproduce.plugins.integrations.jobs import Jobs, JobState
+from autoreproduce.plugins.integrations.mcp_server import Tools, environment_of, shown
+
+mcp = pytest.importorskip("mcp", reason="the mcp extra is not installed")
+import anyio  # noqa: E402
+import httpx2  # noqa: E402
+from mcp import Client, StdioServerParameters, stdio_client  # noqa: E402
+from mcp.client.streamable_http import streamable_http_client  # noqa: E402
+
+TOOLS = {
+    "list_tasks",
+    "list_trials",
+    "plan_paper",
+    "start_reproduction",
+    "score_code",
+    "status",
+    "stop",
+    "verdict",
+    "report",
+}
+LINE = {"task": "line", "metric": ["squared_error"], "paper": "paper.md", "data": "data"}
+
+
+async def call(client: Any, tool: str, **arguments: Any) -> Any:
+    """What a tool answers; its error as an exception."""
+    answer = await client.call_tool(tool, arguments)
+    text = "".join(block.text for block in answer.content)
+    if answer.is_error:
+        raise UsageError(text)
+    found = answer.structured_content
+    return found.get("result", found) if set(found) == {"result"} else found
+
+
+def environment(folder: Path, **more: str) -> dict[str, str]:
+    return {**os.environ, "AUTOREPRODUCE_CACHE_DIR": str(folder / "cache"), **more}
+
+
+@pytest.mark.slow
+def test_a_reproduction_outlives_its_client_and_another_reads_its_verdict(tmp_path: Path) -> None:
+    tiny.lay_out(tmp_path)
+
+    async def over_stdio(base_url: str, work: Any) -> Any:
+        flags = ["--model", "scripted", "--base-url", base_url, "--sandbox", "process"]
+        server = StdioServerParameters(
+            command=sys.executable,
+            args=["-m", "autoreproduce", "mcp", *flags],
+            cwd=tmp_path,
+            env=environment(tmp_path, AUTOREPRODUCE_LINEAGE="false"),
+        )
+        async with Client(stdio_client(server)) as client:
+            return await work(client)
+
+    async def begin(client: Any) -> dict[str, Any]:
+        assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
+        assert {row["task"] for row in await call(client, "list_tasks")} >= {"lsm"}
+        with pytest.raises(UsageError, match="list_trials names them"):
+            await call(client, "verdict", trial="../elsewhere")
+        started = await call(client, "start_reproduction", **LINE)
+        again = await call(client, "start_reproduction", **LINE)
+        assert started["running"] and again["job"] == started["job"]
+        return started
+
+    async def read(client: Any, job: str) -> None:
+        state = {"running": True}
+        while state["running"]:
+            state = await call(client, "status", job=job, wait_seconds=30)
+        (outcome,) = state["outcomes"]
+        assert outcome["status"] == "measured" and state["phase"] == "full_run", state
+        verdict = await call(client, "verdict", trial=outcome["trial"])
+        assert verdict["sentence"] == outcome["sentence"]
+        report = await call(client, "report", trial=outcome["trial"])
+        assert Path(report["report"]).is_file() and "squared error" in report["text"]
+        assert [row["status"] for row in await call(client, "list_trials")] == ["measured"]
+
+    with chat_server(tiny.reply) as server:
+        started = anyio.run(over_stdio, server.base_url, begin)  # this client and its server go
+        anyio.run(over_stdio, server.base_url, lambda client: read(client, started["job"]))
+
+
+@contextmanager
+def http_server(folder: Path, token: str) -> Iterator[str]:
+    """`autoreproduce mcp --http` on a free port; its address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "autoreproduce", "mcp", "--http", str(port)],
+        cwd=folder,
+        env=environment(folder, AUTOREPRODUCE_MCP_TOKEN=token),
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        for _ in range(300):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+@pytest.mark.slow
+def test_over_http_only_who_has_the_token_is_answered(tmp_path: Path) -> None:
+    async def tasks(address: str) -> list[Any]:
+        headers = {"Authorization": "Bearer secret"}
+        async with (
+            httpx2.AsyncClient(headers=headers) as http,
+            Client(streamable_http_client(address, http_client=http)) as client,
+        ):
+            return await call(client, "list_tasks")
+
+    with http_server(tmp_path, "secret") as address:
+        assert httpx2.post(address, json={}).status_code == 401
+        wrong = {"Authorization": "Bearer secre"}
+        assert httpx2.post(address, json={}, headers=wrong).status_code == 401
+        elsewhere = {"Authorization": "Bearer secret", "Host": "evil.example"}
+        assert httpx2.post(address, json={}, headers=elsewhere).status_code >= 400
+        assert len(anyio.run(tasks, address)) > 20
+
+
+@pytest.mark.slow
+def test_a_job_says_how_it_failed_and_an_unknown_one_is_refused(tmp_path: Path) -> None:
+    jobs = Jobs(tmp_path)
+    job = jobs.start("reproduce", ["--task", "no such task", "--json"])
+    state = jobs.wait(job, 60)
+    assert not state.running and "no such task" in state.errors
+    with pytest.raises(UsageError, match="does not run"):
+        jobs.stop(job)
+    for unknown in ("plan-00000000", "../x", "plan"):
+        with pytest.raises(UsageError, match="there is no job"):
+            jobs.state(unknown)
+
+
+@pytest.mark.parametrize(
+    ("prices", "cost"), [([0.25, 0.5], 0.75), ([0.25, None], None), ([None], None), ([], 0)]
+)
+def test_a_cost_that_is_unknown_is_not_shown_as_nothing(
+    prices: list[float | None], cost: float | None
+) -> None:
+    steps = [{"event": "step", "kind": "model", "price": price} for price in prices]
+    ran = {"event": "step", "kind": "execution", "exit_code": 0}
+    state = JobState("j", True, [{"event": "phase", "name": "p"}, ran, *steps], "")
+    assert shown(state)["cost"] == cost
+
+
+def test_what_is_read_lies_below_the_runs(tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "trial.json").write_text("{}")
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "link").symlink_to(tmp_path / "outside")
+    tools = Tools(Settings(runs_dir=tmp_path / "runs"))
+    for name in ("../outside", str(tmp_path / "outside"), "link", "\0"):
+        with pytest.raises(TrialError, match="there is no trial"):
+            tools.verdict(name)
+
+
+def test_a_job_gets_the_server_s_settings_and_no_secret() -> None:
+    settings = Settings(model="tape", api_key="secret", budget=5, k=2)
+    assert environment_of(settings) == {
+        "AUTOREPRODUCE_MODEL": "tape",
+        "AUTOREPRODUCE_BUDGET": "5",
+        "AUTOREPRODUCE_K": "2",
+    }
+    assert "secret" not in json.dumps(environment_of(settings))
