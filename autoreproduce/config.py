@@ -191,10 +191,7 @@ class Settings(SettingsSection):
         1, ge=1, le=100, description="runs of the final program, each with its own seed"
     )
     readings_minutes: float | None = Field(
-        None,
-        ge=0,
-        description="for runs with what the paper leaves open taken otherwise; 0: none "
-        "(default: as long as the runs before, at least 5)",
+        None, ge=0, description="for other readings; 0: none [as the runs took, at least 5]"
     )
     cache_dir: Path = Field(user_cache_path("autoreproduce"), description="data, papers, lineage")
     runs_dir: Path = Field(Path("runs"), description="where trials are made")

@@ -18,9 +18,9 @@ from pathlib import Path
 from starlette.testclient import TestClient
 
 from autoreproduce.benchmarks.reproducebench.tasks import load_task
-from autoreproduce.trials.trial import Outcome, TrialRecord
 from autoreproduce.plugins.view.app import make_app
 from autoreproduce.plugins.view.library import Library
+from autoreproduce.trials.trial import Outcome, TrialRecord
 
 TASK, PORT, VARIANTS = "lsm", 8123, 5
 

@@ -23,12 +23,11 @@ from autoreproduce.claims.observed import Value
 from autoreproduce.claims.plain import plain
 from autoreproduce.errors import CommandError
 from autoreproduce.files.bounded import LARGEST_REPLY, parse_json, yaml_value
-from autoreproduce.models.fenced import fenced_blocks
+from autoreproduce.models.fenced import DATA_LANGUAGES, fenced_blocks
 from autoreproduce.models.replies import storable
 
 Item = TypeVar("Item")
 
-_LANGUAGES = ("", "yaml", "yml", "json")  # of a block that holds data
 _NOTHING = {"", "null", "none", "~", "n/a", "unknown", "not stated", "unstated"}
 _DATA = re.compile(r"- \w+:|(?:none_because|claims|choices|experiments):")
 _CONTINUES = re.compile(r"\s|-|\Z")  # lines below it
@@ -99,7 +98,7 @@ def read_fenced(reply: str) -> Any:
 
     Raises CommandError that says what cannot be read.
     """
-    blocks = [block.text for block in fenced_blocks(reply) if block.language in _LANGUAGES]
+    blocks = [block.text for block in fenced_blocks(reply) if block.language in DATA_LANGUAGES]
     if len(blocks) > 1:
         raise CommandError(f"the reply holds {len(blocks)} fenced blocks: give one")
     text = blocks[0] if blocks else reply
@@ -225,20 +224,15 @@ def _choice(item: Any) -> Choice:
     for name in ("value", "paper"):
         if name in fields:
             fields[name] = _choice_value(fields[name])
-    if isinstance(alternatives := fields.get("alternatives"), list):
-        fields["alternatives"] = [_alternative(one) for one in alternatives]
+    others = fields.get("alternatives")
+    for other in others if isinstance(others, list) else []:
+        if isinstance(other, dict) and "value" in other:
+            other["value"] = _choice_value(other["value"])
     if "key" not in fields and isinstance(fields.get("value"), int):
         what = str(fields.get("what", ""))
         for key in (key for key, name in _COUNTS.items() if re.match(name, what, re.IGNORECASE)):
             fields["key"] = key
     return Choice.model_validate(fields)
-
-
-def _alternative(item: Any) -> Any:
-    """An alternative with its value as choices have theirs."""
-    if not isinstance(item, Mapping) or "value" not in item:
-        raise CommandError("alternatives: each is a mapping with `value` and `why`")
-    return {**item, "value": _choice_value(item["value"])}
 
 
 def _choice_value(given: Any) -> Value:

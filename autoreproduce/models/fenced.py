@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+DATA_LANGUAGES = ("", "yaml", "yml", "json")  # of a block that holds data
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})(.*)")
 
 

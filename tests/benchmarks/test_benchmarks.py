@@ -150,7 +150,7 @@ def test_options_are_checked_by_the_benchmarks_own_schema() -> None:
         open_benchmark("paperbench", {"data": ".", "mode": "half"})
     with pytest.raises(UsageError, match="name a clone of frontier-evals by --dataset"):
         open_benchmark("paperbench")
-    with pytest.raises(UsageError, match="there is reproducebench, autoexperiment"):
+    with pytest.raises(UsageError, match="there is reproducebench, own, autoexperiment"):
         open_benchmark("imagenet")
 
 

@@ -41,13 +41,15 @@ def test_the_examples_of_choices_are_some() -> None:
         paper="P",
         task=TASK,
         most=20,
+        most_open=8,
         keys=keys,
         limit=60,
         cores=2,
         claims=[claim(94.3)],
     )
-    rate, epochs, gate = read_choices(example(prompt))
+    rate, epochs, gate, penalty = read_choices(example(prompt))
     assert (rate.value, epochs.factor, gate.kind) == (0.002, 0.2, "open")
+    assert [one.value for one in penalty.alternatives] == [1e-4]
     assert all(key in prompt for key in keys)
     assert "- ours: Ours / CIFAR / Acc\n" in prompt
     assert "94.3" not in prompt

@@ -9,22 +9,23 @@ import ast
 import collections
 import functools
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[2] / "autoreproduce"
 # A room may import from its own files and from the rooms on lines below its own.
 LAYERS = [
     ["__main__"],
+    ["plugins/*"],
     ["cli"],
-    ["view", "doors"],
     ["runner"],
     ["solvers", "evaluation"],
     ["method"],
     ["benchmarks"],
-    ["agents", "claims", "gateway"],
+    ["agents", "claims"],
     ["trials", "models", "papers", "sandboxes"],
     ["files", "task", "config", "content"],
+    ["plugins"],
     ["errors"],
 ]
 FACE = "__init__"  # the contracts and the public API: everyone may import it
@@ -36,8 +37,15 @@ def modules() -> list[Path]:
 
 
 def room_of(path: Path) -> str:
-    """The folder or the loose module at the package's root that a file belongs to."""
-    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    """The folder or the loose module at the package's root that a file belongs to; "plugins" is
+    their contract, and each plugin is a room of its own.
+    """
+    return _room(path.relative_to(PACKAGE).with_suffix("").parts)
+
+
+def _room(parts: Sequence[str]) -> str:
+    parts = [part for part in parts if part != FACE] or [FACE]
+    return "/".join(parts[:2]) if parts[0] == "plugins" else parts[0]
 
 
 def rooms() -> set[str]:
@@ -81,17 +89,21 @@ def imports(path: Path) -> Iterator[str]:
 
 def upward() -> list[str]:
     """Imports that do not run down the layers."""
-    level = {name: number for number, names in enumerate(LAYERS) for name in names}
     wrong = []
     for path in modules():
         own = room_of(path)
         if own == FACE:
             continue
         for module in imports(path):
-            other = module.split(".")[1] if "." in module else FACE
-            if other not in (own, FACE) and level[other] <= level[own]:
+            other = _room(module.split(".")[1:])
+            if other not in (own, FACE) and _level(other) <= _level(own):
                 wrong.append(f"{path.relative_to(PACKAGE)} imports {module}")
     return wrong
+
+
+def _level(room: str) -> int:
+    name = "plugins/*" if room.startswith("plugins/") else room
+    return next(number for number, names in enumerate(LAYERS) if name in names)
 
 
 def circles() -> list[list[str]]:

@@ -27,7 +27,7 @@ WIDTH, LEFT, TOP, HEIGHT, ROW = 720, 220, 16, 170, 18
 
 
 @dataclass(frozen=True)
-class Point:
+class ClaimPoint:
     """A claim under one reading."""
 
     x: float
@@ -50,7 +50,7 @@ class Option:
 class SpecificationCurve:
     """The geometry of the figure and its table. `lines`: a claim's course over the readings."""
 
-    points: list[Point]
+    points: list[ClaimPoint]
     lines: list[str]
     ticks: list[Tick]
     options: list[Option]
@@ -92,7 +92,7 @@ def specification_curve(found: TrialVerdict | None) -> SpecificationCurve | None
         zero=scale(0.0),
         default=next(x for x, one in zip(columns, results, strict=True) if not one.reading),
         height=TOP + HEIGHT + ROW * (len(options) + 2),
-        rows=[_row(result, ids) for result in results],
+        rows=[_table_row(result, ids) for result in results],
         headings=["reading", "seeds", *(claim.title for claim in claims)],
         text=found.readings.text,
         skipped=found.readings.skipped,
@@ -105,7 +105,7 @@ def _points(
     columns: Sequence[float],
     scale: Scale,
     high: float,
-) -> list[Point]:
+) -> list[ClaimPoint]:
     """One claim in each reading that has a number for it; what is out of range lies at the edge."""
     points = []
     for x, result in zip(columns, results, strict=True):
@@ -114,7 +114,7 @@ def _points(
             continue
         y = scale(min(high, max(-high, one.difference)))
         title = f"{result.label}: {claim.title} {number(one.mean)}, {one.word}"
-        points.append(Point(x, y, LEVELS.get(one.word, "open"), title))
+        points.append(ClaimPoint(x, y, LEVELS.get(one.word, "open"), title))
     return points
 
 
@@ -134,7 +134,7 @@ def _options(
     return found
 
 
-def _row(result: ReadingResult, ids: Sequence[str]) -> tuple[str, ...]:
+def _table_row(result: ReadingResult, ids: Sequence[str]) -> tuple[str, ...]:
     """A reading in the table behind the figure."""
     cells = []
     for name in ids:

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from chat_server import Answer, chat_server
 
+from autoreproduce.papers.sections import section_or_headings
 from autoreproduce.plugins.masked.layout import lay_out
-from autoreproduce.plugins.masked.retrieval import mentions, section_named
+from autoreproduce.plugins.masked.retrieval import mentions
 from autoreproduce.plugins.masked.surroundings import called_elsewhere, most_similar, read_project
 from autoreproduce.plugins.masked.tasks import masked_of
 
@@ -123,11 +124,13 @@ PLAIN = "A title\n\nWords.\n\n3 Method\n\nHow.\n\n3.1 Training schedule\n\nTen s
 
 @pytest.mark.parametrize("paper", [MARKDOWN, PLAIN])
 def test_a_section_is_found_by_name_or_number(paper: str) -> None:
-    assert "Ten steps." in section_named(paper, "training schedule")
-    whole = section_named(paper, "Method")
+    assert "Ten steps." in section_or_headings(paper, "training schedule")
+    whole = section_or_headings(paper, "Method")
     assert "How." in whole and "Ten steps." in whole and "Numbers." not in whole
-    assert "Numbers." in section_named(paper, "4") and "How." not in section_named(paper, "4")
-    none = section_named(paper, "Appendix Z")
+    assert "Numbers." in section_or_headings(paper, "4") and "How." not in section_or_headings(
+        paper, "4"
+    )
+    none = section_or_headings(paper, "Appendix Z")
     assert none.startswith("The paper has no section 'Appendix Z'") and "3.1 Training" in none
 
 

@@ -224,7 +224,7 @@ def test_an_unknown_agent_and_missing_code_name_the_fix(
 
 def test_an_agent_needs_a_model_of_its_own(tmp_path: Path) -> None:
     task = load_task("lsm", "small")
-    with pytest.raises(UsageError, match="the shipped tape has no replies to codex"):
+    with pytest.raises(UsageError, match="the shipped tape has no replies to agent:codex"):
         choose_model(Settings(), task, "agent:codex")
 
 

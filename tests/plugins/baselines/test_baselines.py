@@ -19,11 +19,11 @@ from autoreproduce.config import Settings
 from autoreproduce.errors import CommandError, UsageError
 from autoreproduce.models.budget import Budget
 from autoreproduce.models.tape import read_tape
+from autoreproduce.plugins.baselines import plugin
 from autoreproduce.plugins.baselines.agent_laboratory import program_after
 from autoreproduce.plugins.baselines.chatdev import agrees
 from autoreproduce.runner.attempt import Shared
 from autoreproduce.runner.choose import choose_model
-from autoreproduce.solvers import BASELINES, SOLVERS
 from autoreproduce.solvers.left_program import LeftProgram, refuse_masked
 from autoreproduce.trials.workspace import Workspace
 
@@ -259,8 +259,7 @@ def test_killed_in_the_midst_it_is_resumed_and_no_call_is_repeated(tmp_path: Pat
 
 
 def test_the_shipped_tape_has_no_replies_to_a_baseline() -> None:
-    assert set(SOLVERS) >= BASELINES
-    for solver in BASELINES:
+    for solver in plugin.solvers:
         with pytest.raises(UsageError, match=f"no replies to {solver}, only to the method"):
             choose_model(Settings(), load_task("lsm", "small"), solver)
 

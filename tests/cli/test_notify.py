@@ -14,10 +14,10 @@ import pytest
 from typer.testing import CliRunner
 
 from autoreproduce.cli.app import app
+from autoreproduce.cli.console import notify as module
 from autoreproduce.cli.console.notify import notify, trial_event
 from autoreproduce.cli.console.plain import PlainView
 from autoreproduce.errors import UsageError
-from autoreproduce.plugins.integrations import notify as module
 from autoreproduce.plugins.integrations.skill import install_skill, skill_text
 from autoreproduce.runner.api_results import Reproduction
 from autoreproduce.runner.expected import EarlierTrial, RemainingTime, earlier_trials
