@@ -4,24 +4,27 @@ PYTHON ?= python3
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints-cpu.txt
 
-.PHONY: help install demo demo-autoexperiment test check perf docs all-tests clean
+.PHONY: help install demo demo-autoexperiment test check perf docs board all-tests clean
 
 help:  ## list what one can do
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 $(BIN)/.installed: pyproject.toml constraints-cpu.txt
 	$(PYTHON) -m venv $(VENV)
-	$(INSTALL) --editable ".[torch]"
+	$(INSTALL) --editable ".[torch,view]"
 	@touch $@
 
 $(BIN)/.installed-test: $(BIN)/.installed
-	$(INSTALL) --editable ".[torch,test,mcp,otel]"
+	$(INSTALL) --editable ".[torch,view,test,mcp,otel]"
 	@touch $@
 
 install: $(BIN)/.installed  ## make the virtual environment (torch for the CPU)
 
 demo: $(BIN)/.installed  ## reproduce LSM on Darcy from the shipped tape: all but the model's words is real
 	$(BIN)/python -m autoreproduce --arxiv 2301.12664 --task Darcy --model tape
+	@printf '\nNext, in this shell:\n  %s\n  %s\n' \
+	  '$(BIN)/autoreproduce view                   # the trial in your browser' \
+	  '$(BIN)/autoreproduce --arxiv ID --task NAME --metric METRIC --model PROVIDER:NAME --budget 5'
 
 demo-autoexperiment: $(BIN)/.installed  ## fill in two masked functions from a tape, run, compare
 	$(BIN)/python -m autoreproduce suite autoexperiment --n 2 --tasks adaptive-rate_0,1 --variants agentless --trials 1 \
@@ -46,6 +49,9 @@ $(BIN)/.installed-docs: pyproject.toml constraints-cpu.txt
 	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
 	$(INSTALL) --editable ".[docs]"
 	@touch $@
+
+board: $(BIN)/.installed  ## one static page over your trials in runs/ (TRIALS=FOLDER for others), in board/
+	$(BIN)/python -m autoreproduce board $(or $(TRIALS),runs) --out board
 
 docs: $(BIN)/.installed-docs  ## the handbook as a site in site/, strict on links
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict

@@ -39,23 +39,23 @@ class ModelSettings(SettingsSection):
     """The chat models of the two agents."""
 
     name: str | None = Field(None, description="provider:name, tape, or tape:FILE")
-    research: str | None = Field(None, description="of the research agent, if it is another")
-    code: str | None = Field(None, description="of the code agent, if it is another")
+    research: str | None = Field(None, description="the research agent's, if different")
+    code: str | None = Field(None, description="the code agent's, if different")
     base_url: str | None = Field(
-        None, description="a server with OpenAI's (for anthropic:NAME: Anthropic's) protocol"
+        None, description="your server, with OpenAI's protocol (for anthropic:NAME, Anthropic's)"
     )
-    api_key: SecretStr | None = Field(None, description="from the environment alone")
-    temperature: float | None = Field(None, description="of sampling; the provider's own if unset")
-    max_output_tokens: int = Field(16_000, description="of one reply")
+    api_key: SecretStr | None = Field(None, description="from the environment only")
+    temperature: float | None = Field(None, description="the provider's default if unset")
+    max_output_tokens: int = Field(16_000, ge=1, description="longest reply")
     context_tokens: int | None = Field(
-        None, ge=4_000, description="that it takes, reply included; a longer paper is shortened"
+        None, ge=4_000, description="its context, reply included; longer papers are shortened"
     )
     request_timeout: float = Field(
-        600.0, gt=0, le=86_400, description="seconds that one whole answer may take"
+        600.0, gt=0, le=86_400, description="seconds one answer may take"
     )
-    max_retries: int = Field(6, description="of one call that fails for a while")
+    max_retries: int = Field(6, description="of a call that fails for a while")
     price: str | None = Field(
-        None, description="INPUT,CACHED,OUTPUT dollars a million tokens, for unlisted models"
+        None, description="for unlisted models: INPUT,CACHED,OUTPUT dollars per million tokens"
     )
     record: Path | None = Field(None, description="write the replies to this tape")
 
@@ -65,12 +65,12 @@ class BudgetSettings(SettingsSection):
 
     total: str | None = Field(None, description="dollars (5, $5) or tokens (200000 tokens)")
     attempt: str | None = Field(
-        None, description="of one attempt (masked functions, agents, baselines): dollars or tokens"
+        None, description="dollars or tokens for one attempt (masked functions, agents, baselines)"
     )
     attempt_seconds: float | None = Field(
-        None, gt=0, description="of one attempt (masked functions, agents, baselines)"
+        None, gt=0, description="seconds for one attempt (masked functions, agents, baselines)"
     )
-    max_steps: int = Field(50, ge=1, description="of an agent with tools; calls of a baseline")
+    max_steps: int = Field(50, ge=1, description="steps of a tool agent, calls of a baseline")
 
 
 class MethodSettings(SettingsSection):
@@ -80,18 +80,18 @@ class MethodSettings(SettingsSection):
         True, description="read the cited papers that matter most, and their code"
     )
     lineage_cache: bool = Field(
-        True, description="read first what earlier trials learnt of cited papers"
+        True, description="reuse what earlier trials learnt about cited papers"
     )
-    k: int = Field(3, ge=0, le=20, description="how many cited papers lineage follows")
+    k: int = Field(3, ge=0, le=20, description="how many cited papers to follow")
     debug: bool = Field(True, description="fix a program that fails, up to --max-debug times")
     refine: bool = Field(True, description="check each version against the paper and improve it")
     diagrams: bool = Field(False, description="show the figures to the research agent")
     max_debug: int = Field(20, ge=0, description="attempts to fix one phase's program")
-    dry_run_seconds: float = Field(180.0, gt=0, description="that a dry run may take")
+    dry_run_seconds: float = Field(180.0, gt=0, description="seconds a dry run may take")
     time_limit_minutes: float | None = Field(
         None,
         gt=0,
-        description="of the full run; the task's own if unset; with more, a stopped one continues",
+        description="limit of the full run, else the task's; raise it to continue a stopped run",
     )
 
 
@@ -110,20 +110,20 @@ class MaskedSettings(SettingsSection):
     history: Literal["full", "window", "summary"] = Field(
         "full", description="what an agent remembers of its own steps"
     )
-    command_seconds: float = Field(1200.0, gt=0, description="that one command may take")
+    command_seconds: float = Field(1200.0, gt=0, description="seconds one command may take")
 
 
 class Limits(SettingsSection):
     """What a program in a sandbox may use. What a sandbox cannot enforce is in its `promises`."""
 
-    memory_gb: float = Field(8.0, gt=0, description="of a program and all its processes")
-    cpus: float = Field(2.0, gt=0, description="processors that a program may use")
+    memory_gb: float = Field(8.0, gt=0, description="for a program and all its processes")
+    cpus: float = Field(2.0, gt=0, description="processors a program may use")
     processes: int = Field(512, gt=0, description="processes and threads at once")
     disk_gb: float = Field(
-        10.0, gt=0, description="largest file, and largest sum of files, written by a program"
+        10.0, gt=0, description="most a program may write, in one file and in all"
     )
-    output_kb: int = Field(64, gt=0, description="stored of each stream, half head and half tail")
-    output_mb: int = Field(200, gt=0, description="a program that prints more is stopped")
+    output_kb: int = Field(64, gt=0, description="kept of each stream, half head and half tail")
+    output_mb: int = Field(200, gt=0, description="stop a program that prints more")
 
 
 class SandboxSettings(SettingsSection):
@@ -134,13 +134,13 @@ class SandboxSettings(SettingsSection):
     )
     image: str | None = Field(None, description="a Docker image of your own")
     runtime: str | None = Field(
-        None, description="of Docker's containers: runsc (gVisor), kata; the Engine's own if unset"
+        None, description="Docker runtime: runsc (gVisor), kata; the Engine's default if unset"
     )
-    gpus: str | None = Field(None, description="all, or numbers with commas between")
-    allow_install: str = Field("pip,uv,conda", description="what the Bash command may run")
+    gpus: str | None = Field(None, description="all, or numbers such as 0,1")
+    allow_install: str = Field("pip,uv,conda", description="installers that agents may run")
     limits: Limits = Limits()
-    build_base: str = Field("python:3.11-slim", description="the image that ours is built from")
-    build_ca_bundle: Path | None = Field(None, description="certificate authorities to trust too")
+    build_base: str = Field("python:3.11-slim", description="the image ours is built from")
+    build_ca_bundle: Path | None = Field(None, description="more certificate authorities to trust")
     build_find_links: str | None = Field(None, description="folders or pages of wheels")
     build_constraints: Path | None = Field(None, description="a pip constraints file")
 
@@ -154,13 +154,13 @@ class PaperSettings(SettingsSection):
     )
     mineru_url: str | None = Field(None, description="a MinerU server")
     offline: bool = Field(
-        False, description="fetch nothing: the task's digest and the lineage cache serve"
+        False, description="fetch nothing; use the task's digest and the lineage cache"
     )
     arxiv_api: str = Field("https://export.arxiv.org/api/query", description="arXiv's API")
     arxiv_url: str = Field("https://arxiv.org", description="where arXiv's files are")
     github_api: str = Field("https://api.github.com", description="GitHub's API")
     github_url: str = Field("https://github.com", description="where repositories are cloned from")
-    github_token: SecretStr | None = Field(None, description="from the environment alone")
+    github_token: SecretStr | None = Field(None, description="from the environment only")
     semantic_scholar_api: str = Field(
         "https://api.semanticscholar.org/graph/v1", description="Semantic Scholar's API"
     )
@@ -186,15 +186,15 @@ class Settings(SettingsSection):
     sandbox: SandboxSettings = SandboxSettings()
     papers: PaperSettings = PaperSettings()
     profile: str = Field("small", description="small, or full as in the paper")
-    seed: int = Field(0, description="of the programs that are run")
+    seed: int = Field(0, description="seed of the programs")
     seeds: int = Field(
         1, ge=1, le=100, description="runs of the final program, each with its own seed"
     )
     readings_minutes: float | None = Field(
-        None, ge=0, description="for other readings; 0: none [as the runs took, at least 5]"
+        None, ge=0, description="minutes for other readings; 0: none [as the runs took, at least 5]"
     )
     cache_dir: Path = Field(user_cache_path("autoreproduce"), description="data, papers, lineage")
-    runs_dir: Path = Field(Path("runs"), description="where trials are made")
+    runs_dir: Path = Field(Path("runs"), description="where trials go")
 
     # What may differ when a trial is resumed.
     MACHINE: ClassVar[frozenset[str]] = frozenset(

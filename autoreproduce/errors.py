@@ -2,7 +2,7 @@
 
     raise SandboxError("Docker Engine does not answer", fix="start it (systemctl start docker)")
 
-`what` is what is wrong, `fix` what to do about it, and the message is «what: fix». `kind` names the
+`what` is what is wrong, `fix` what to do about it, and the message is "what: fix". `kind` names the
 error in files (outcome.json, ended.json), and `retryable` says whether the same command may succeed
 after a while. Code that decides reads these, never the words of a message. Each class has its own
 `kind` and `retryable`; one error may differ from its class.
@@ -36,6 +36,8 @@ class AutoReproduceError(Exception):
             self.retryable = retryable
         if kind is not None:
             self.kind = kind
+        if self.retryable and self.exit_code == 2:  # not the user's input: worth another try
+            self.exit_code = 3
 
     def __str__(self) -> str:
         return f"{self.what}: {self.fix}" if self.fix else self.what
@@ -45,6 +47,12 @@ class UsageError(AutoReproduceError):
     """Bad input: a flag, a file, a task or a setting. Exit code 2."""
 
     kind = "usage"
+
+
+class UnknownPriceError(UsageError):
+    """A model whose price nobody knows, where dollars are counted."""
+
+    kind = "price"
 
 
 class TrialError(AutoReproduceError):
@@ -70,6 +78,14 @@ class ReplyError(ModelError):
 
     exit_code = 1
     kind = "reply"
+    retryable = False
+
+
+class UnusableModelError(ModelError):
+    """Three unusable replies in a row: asking this model on costs money and gives nothing."""
+
+    exit_code = 1
+    kind = "unusable model"
     retryable = False
 
 

@@ -5,14 +5,36 @@ user).
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from autoreproduce.errors import UsageError
 
 SEVERAL_EXPERIMENTS = (
     "Several experiments of this paper are reproduced, each as a task of its own. Write for all of "
     "them."
 )
+
+
+LONGEST_FOLDER = 200  # bytes of a name; a file system takes 255, and digests are added
+
+
+def folder_name(name: str) -> str:
+    """`name`, which a folder is called by. Raises UsageError if it would lie elsewhere, or cannot
+    be one's name.
+    """
+    odd = name in ("", ".", "..") or not {"/", "\0"}.isdisjoint(name)
+    halves = any("\ud800" <= letter <= "\udfff" for letter in name)
+    if odd or halves or len(name.encode()) > LONGEST_FOLDER:
+        raise UsageError(
+            f"{name[:80]!r} is called as no folder can be, where its trials would lie in one",
+            fix="rename it, without a slash and shorter than 200 letters",
+        )
+    return name
+
+
+FolderName = Annotated[str, AfterValidator(folder_name)]
 
 
 class Metric(BaseModel):
@@ -56,7 +78,9 @@ class Task(BaseModel):
     for a whole paper, of which no number is wanted.
     """
 
-    id: str
+    PATHS: ClassVar = ("folder", "paper_file", "data_dir", "decoy_dir")
+
+    id: FolderName
     benchmark: str = Field("own", description="what loads, prepares and measures it")
     benchmark_options: dict[str, Any] = Field(
         {}, description="what that benchmark must be opened with to load the task again"
@@ -76,7 +100,7 @@ class Task(BaseModel):
     )
     user_claims: list[str] = Field([], description="as --claim gives them")
     instruction: str
-    profile: str = "full"
+    profile: FolderName = "full"
     stand_in: str = Field(
         "", description="what the data stand in for, where they are not the paper's"
     )
@@ -87,6 +111,9 @@ class Task(BaseModel):
         [], description="addresses whose code no attempt may use; hits are in the outcome"
     )
     folder: Path | None = None
+    modules: list[str] = Field(
+        [], description="what programs for this task import: the sandbox is checked for them"
+    )
     data_dir: Path | None = None
     decoy_dir: Path | None = Field(
         None, description="the data with decoys for the test targets: what the run that counts sees"
@@ -98,6 +125,12 @@ class Task(BaseModel):
     )
     measured: Result | None = Field(
         None, description="our reference implementation under this profile"
+    )
+    least_agreement: float | None = Field(
+        None, description="with the reference's predictions, of runs of the method on the same data"
+    )
+    steps: int | None = Field(
+        None, description="of an optimiser: what the stated epochs, samples and batch size come to"
     )
     recomputes: bool = Field(
         False, description="the benchmark recomputes the metric, from the predictions saved"

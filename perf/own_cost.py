@@ -3,7 +3,7 @@ tokens.
 
     python perf/own_cost.py [--steps 400]
 
-Prints a Markdown table with date and machine; the figures in docs/results.md are its output.
+Prints a Markdown table with date and machine; the figures in docs/results-log.md are its output.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ Trials of a tiny solver (tests/runner/steps_solver.py) through the command line,
 HTTP to an endpoint in a process of its own (perf/endpoint.py). `--inspect` names a Python
 with inspect_ai and openai installed: then it makes the same calls beside. `--seconds` is how long
 the endpoint takes to answer, one run each. Prints Markdown with date and machine; the figures in
-docs/results.md are its output.
+docs/results-log.md are its output.
 """
 
 from __future__ import annotations

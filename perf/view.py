@@ -2,7 +2,7 @@
 
     python perf/view.py [--trials 500 10000]
 
-Prints a Markdown table. A trial's files are as large as a real one's. «Update» is what the server
+Prints a Markdown table. A trial's files are as large as a real one's. "Update" is what the server
 does after a trial has ended: it notices that, and fills the page again. Seconds are of the
 processor, since the machine may do other work.
 """

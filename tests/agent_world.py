@@ -7,6 +7,7 @@ from typing import Any
 
 import tiny
 import yaml
+from sandbox_helpers import skip_without_bubblewrap
 
 from autoreproduce.benchmarks.own import OwnTask, OwnTasks
 from autoreproduce.config import Settings
@@ -54,7 +55,7 @@ def agent_file(folder: Path, script: str, **fields: Any) -> Path:
     described = {
         "name": "small",
         "protocol": "chat",
-        "code": {"variable": "SMALL_AGENT_CODE", "fetch": "write it"},
+        "code": {"variable": "AUTOREPRODUCE_CODE_SMALL", "fetch": "write it"},
         "command": "python /agent/code/agent.py",
         **fields,
     }
@@ -77,6 +78,7 @@ def run_solver(
     **settings: Any,
 ) -> Finished:
     """A trial of a solver on the tiny experiment, in bubblewrap, in `folder`/trial."""
+    skip_without_bubblewrap()
     if not (folder / "paper.md").exists():
         tiny.lay_out(folder)
     task = OwnTasks(OwnTasks.Options(tasks=[OwnTask(name="line", metric="squared_error")])).load(

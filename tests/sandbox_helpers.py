@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from autoreproduce.config import Settings
+from autoreproduce.sandboxes import why_not
+
 # Read when this is imported, before the tests clean the environment: how the image is built on this
 # machine.
 BUILD = {
@@ -20,6 +23,12 @@ POLLING = [
     pytest.param(f"{kind}-polling", marks=pytest.mark.slow) for kind in ("bubblewrap", "process")
 ]
 ALL = ["bubblewrap", "process", *POLLING, DOCKER]
+
+
+def skip_without_bubblewrap() -> None:
+    """Skip the test, with the reason, where bubblewrap cannot be used."""
+    if reason := why_not("bubblewrap", Settings()):
+        pytest.skip(str(reason))
 
 
 def living(token: str) -> list[int]:

@@ -1,24 +1,44 @@
-"""What CONTRIBUTING promises: a solver, a sandbox, a scorer, an executor and a benchmark are each
-one file and one line in a table. Here they are added from outside and used by the public functions.
+"""What CONTRIBUTING promises: a package of somebody else's adds a solver, a sandbox, a scorer, an
+executor and a benchmark by one line in its pyproject.toml. Here pip installs such a package, and
+processes of their own run a trial and a suite with it.
 """
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from autoreproduce import benchmarks, sandboxes, solvers
-from autoreproduce.benchmarks.own import OwnTask, OwnTasks
-from autoreproduce.config import Settings
-from autoreproduce.errors import UsageError
-from autoreproduce.evaluation import scorers
-from autoreproduce.runner import executors
-from autoreproduce.runner.attempt import Request, attempt
-from autoreproduce.runner.score import ScoreRequest, score_all
-from autoreproduce.runner.suite.plan import Plan
-from autoreproduce.runner.suite.results import read_rows
-from autoreproduce.runner.suite.run import SuiteRun
-from autoreproduce.runner.suite.schema import read_suite
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+PROJECT = """
+[build-system]
+requires = ["setuptools>=77"]
+build-backend = "setuptools.build_meta"
+
+[project]
+name = "added-parts"
+version = "1.0"
+
+[project.entry-points."autoreproduce.plugins"]
+added = "added_parts:plugin"
+
+[tool.setuptools]
+packages = ["added_parts"]
+"""
+PLUGIN = """
+from autoreproduce.plugins import Plugin
+
+plugin = Plugin(
+    solvers={"counts": "added_parts.sol:Counts"},
+    sandboxes={"plain": "added_parts.san:Plain"},
+    scorers={"parity": ("added_parts.sco:Parity", False)},
+    executors={"one-by-one": "added_parts.exe:OneByOne"},
+    benchmarks={"counting": "added_parts.ben:Counting"},
+)
+"""
 
 SOLVER = '''
 import json
@@ -155,74 +175,105 @@ class Counting:
         return not_measured(submission) or measured_from(task, trial.workspace, found)
 """
 
+TRIAL = """
+import json
+from pathlib import Path
+from autoreproduce.benchmarks.own import OwnTask, OwnTasks
+from autoreproduce.config import Settings
+from autoreproduce.runner.attempt import Request, attempt
+from autoreproduce.runner.score import score_all
+from autoreproduce.runner.score_request import ScoreRequest
 
-@pytest.fixture
-def added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The five files in a package of their own, and the five lines."""
-    package = tmp_path / "lib" / "added_parts"
-    package.mkdir(parents=True)
+described = OwnTask(name="count", metric="count:higher", instruction="Count to 5")
+task = OwnTasks(OwnTasks.Options(tasks=[described])).load("count", "full")
+settings = Settings(sandbox="plain")
+done = attempt(Request(task, settings, solver="counts", out=Path("trial")))
+wanted = ScoreRequest("trial", settings, levels=["parity"], note=lambda line: None)
+[scored], _ = score_all(wanted)
+print(json.dumps({
+    "outcome": done.outcome.model_dump(mode="json"),
+    "scores": [(score.scorer, score.value) for score in scored.scores],
+}))
+"""
+REFUSED = """
+import json, sys
+from pathlib import Path
+from autoreproduce.errors import UsageError
+from autoreproduce.runner.suite.plan import Plan
+from autoreproduce.runner.suite.run import SuiteRun
+from autoreproduce.runner.suite.schema import read_suite
+
+for line in sys.argv[1:]:
+    Path("suite.yaml").write_text(f"name: counting\\nbenchmark: counting\\n{line}\\ntasks: all\\n")
+    try:
+        plan = Plan(read_suite(Path("suite.yaml")))
+        plan.choose()
+        SuiteRun(plan, Path("out"), workers=1).run()
+    except UsageError as error:
+        print(json.dumps(str(error)))
+"""
+FAULTS = {
+    "options: {mots: 2}": "line 3: options.mots: the benchmark counting has no such option",
+    "options: {most: many}": "line 3: options.most: Input should be a valid integer",
+    "executor: two": "line 3: executor: unknown executor two",
+    "settings: {sandbox: palin}": "line 3: settings.sandbox: unknown sandbox",
+    "solver: cuonts": "unknown solver cuonts",
+}
+
+
+@pytest.fixture(scope="module")
+def added(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder into which pip installed the package, from its source and without a network."""
+    source, target = (tmp_path_factory.mktemp(name) for name in ("source", "installed"))
+    (source / "pyproject.toml").write_text(PROJECT)
+    package = source / "added_parts"
+    package.mkdir()
     files = {"sol": SOLVER, "san": SANDBOX, "sco": SCORER, "exe": EXECUTOR, "ben": BENCHMARK}
-    for name, text in {"__init__": "", **files}.items():
+    for name, text in {"__init__": PLUGIN, **files}.items():
         (package / f"{name}.py").write_text(text)
-    monkeypatch.syspath_prepend(str(package.parent))
-    monkeypatch.setitem(solvers.SOLVERS, "counts", "added_parts.sol:Counts")
-    monkeypatch.setitem(sandboxes.SANDBOXES, "plain", "added_parts.san:Plain")
-    monkeypatch.setitem(scorers.LEVELS, "parity", ("added_parts.sco:Parity", False))
-    monkeypatch.setitem(executors.EXECUTORS, "one-by-one", "added_parts.exe:OneByOne")
-    monkeypatch.setitem(benchmarks.BENCHMARKS, "counting", "added_parts.ben:Counting")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    how = ["--no-index", "--no-deps", "--no-build-isolation", "--target", str(target)]
+    subprocess.run([*pip, *how, str(source)], check=True, capture_output=True)
+    return target
+
+
+def run(added: Path, place: Path, *arguments: str) -> list[Any]:
+    """The lines of JSON that a Python process prints, which finds the package."""
+    environment = {**os.environ, "PYTHONPATH": str(added)}
+    command = [sys.executable, *arguments]
+    done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines() if line[:1] in '{"']
 
 
 def test_a_trial_by_an_added_solver_in_an_added_sandbox_is_scored_by_an_added_scorer(
-    added: None, tmp_path: Path
+    added: Path, tmp_path: Path
 ) -> None:
-    described = OwnTask(name="count", metric="count:higher", instruction="Count to 5")
-    task = OwnTasks(OwnTasks.Options(tasks=[described])).load("count", "full")
-    settings = Settings(sandbox="plain")
-    done = attempt(Request(task, settings, solver="counts", out=tmp_path / "trial"))
-    assert (done.outcome.status, done.outcome.metric) == ("measured", 5.0), done.outcome.reason
-    assert not done.outcome.recomputed  # a task of one's own has nothing to recompute from
+    found = run(added, tmp_path, "-c", TRIAL)[-1]
+    outcome = found["outcome"]
+    assert (outcome["status"], outcome["metric"]) == ("measured", 5.0), outcome["reason"]
+    assert not outcome["recomputed"]  # a task of one's own has nothing to recompute from
     assert json.loads((tmp_path / "trial" / "sandbox.json").read_text())["name"] == "plain"
-    wanted = ScoreRequest(str(tmp_path / "trial"), settings, levels=["parity"], note=print)
-    [scored], _ = score_all(wanted)
-    assert [(score.scorer, score.value) for score in scored.scores] == [("parity", 1.0)]
+    assert found["scores"] == [["parity", 1.0]]
 
 
-def test_a_suite_of_an_added_benchmark_by_an_added_executor(added: None, tmp_path: Path) -> None:
-    file = tmp_path / "suite.yaml"
-    file.write_text(
+def test_a_suite_of_an_added_benchmark_by_an_added_executor(added: Path, tmp_path: Path) -> None:
+    (tmp_path / "suite.yaml").write_text(
         "name: counting\nbenchmark: counting\noptions: {most: 2}\ntasks: all\nsolver: counts\n"
         f"executor: one-by-one\nsettings: {{sandbox: plain, cache_dir: {tmp_path / 'cache'}}}\n"
     )
-    plan = Plan(read_suite(file))
-    plan.choose()
-    summary = SuiteRun(plan, tmp_path / "out", workers=1).run()
-    assert summary.exit_code == 0, summary.reason
-    rows = {row["task"]: row for row in read_rows(tmp_path / "out")}
-    assert {name: (row["metric"], row["benchmark"]) for name, row in rows.items()} == {
-        "to-1": (1.0, "counting"),
-        "to-2": (2.0, "counting"),
-    }
-    measured = tmp_path / "out/trials/to-2/default/1/measurement.json"
-    assert json.loads(measured.read_text())["recomputed"]
+    run(added, tmp_path, "-m", "autoreproduce", "suite", "suite.yaml", "--trust", "--out", "out")
+    for task, metric in {"to-1": 1.0, "to-2": 2.0}.items():
+        trial = tmp_path / "out" / "trials" / task / "default" / "1"
+        assert (
+            json.loads((trial / "trial.json").read_text())["task_json"]["benchmark"] == "counting"
+        )
+        assert json.loads((trial / "outcome.json").read_text())["metric"] == metric
+        assert json.loads((trial / "measurement.json").read_text())["recomputed"]
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("options: {mots: 2}", "line 3: options.mots: the benchmark counting has no such option"),
-        ("options: {most: many}", "line 3: options.most: Input should be a valid integer"),
-        ("executor: two", "line 3: executor: unknown executor two"),
-        ("settings: {sandbox: palin}", "line 3: settings.sandbox: unknown sandbox"),
-        ("solver: cuonts", "unknown solver cuonts"),
-    ],
-)
-def test_what_does_not_fit_is_named_before_anything_begins(
-    added: None, tmp_path: Path, line: str, said: str
-) -> None:
-    file = tmp_path / "suite.yaml"
-    file.write_text(f"name: counting\nbenchmark: counting\n{line}\ntasks: all\n")
-    with pytest.raises(UsageError) as caught:
-        plan = Plan(read_suite(file))
-        plan.choose()
-        SuiteRun(plan, tmp_path / "out", workers=1).run()
-    assert said in str(caught.value)
+def test_what_does_not_fit_is_named_before_anything_begins(added: Path, tmp_path: Path) -> None:
+    messages = run(added, tmp_path, "-c", REFUSED, *FAULTS)
+    assert len(messages) == len(FAULTS)
+    for message, said in zip(messages, FAULTS.values(), strict=True):
+        assert said in message

@@ -14,10 +14,20 @@ import pytest
 from typer.main import get_command
 
 from autoreproduce.cli.app import app
+from autoreproduce.cli.manual import manual
+from autoreproduce.plugins import installed
 
 sys.path.insert(0, str(Path(__file__).parent / "tools"))
 
 import pages
+
+# The handbook describes these, each in its pages and its commands.
+DESCRIBED = {
+    *("baselines", "clusters", "external_agents", "integrations"),
+    *("lab", "masked", "paperbench", "view"),
+}
+if missing := DESCRIBED - set(installed()):
+    pytest.skip(f"the handbook describes plugins not installed: {missing}", allow_module_level=True)
 
 ROOT = Path(__file__).parents[1]
 HANDBOOK = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -29,6 +39,7 @@ FOREIGN = {
     "--userns",
     "--strict",
     "--epochs",
+    "--reading",  # of the programs that are run
     "--write",
     "--head",
     "--address",
@@ -42,6 +53,12 @@ FOREIGN = {
 
 def text_of(page: Path) -> str:
     return page.read_text(encoding="utf-8")
+
+
+def test_the_page_of_commands_is_up_to_date() -> None:
+    page = text_of(ROOT / "docs" / "commands.md")
+    assert page == manual(), "run python -m autoreproduce.cli.manual > docs/commands.md"
+    assert str(Path.home()) not in page
 
 
 @pytest.mark.parametrize("page", pages.pages(), ids=lambda page: page.name)
@@ -95,7 +112,7 @@ def run_block(block, folder: Path) -> None:
         wanted = block.exit_code if number == len(block.parts) else 0
         assert done.returncode == wanted, f"{block.name}: {command}\n{done.stdout}"
         missing = pages.missing_line(expected, done.stdout)
-        assert missing is None, f"{block.name}: «{missing}» is not printed:\n{done.stdout}"
+        assert missing is None, f'{block.name}: "{missing}" is not printed:\n{done.stdout}'
 
 
 def test_a_block_that_fails_or_prints_something_else_is_found(tmp_path):
@@ -208,3 +225,9 @@ def test_the_words_of_documents_are_the_field_s():
     never = re.compile(r"\b(mend(s|ed|ing)?|goes on with|go on with|at the door|owed)\b", re.I)
     for page in HANDBOOK:
         assert never.findall(text_of(page)) == [], page.name
+
+
+def test_llms_txt_names_pages_that_exist() -> None:
+    text = (ROOT / "docs" / "llms.txt").read_text(encoding="utf-8")
+    named = set(re.findall(r"\]\(([\w-]+\.md)\)", text))
+    assert len(named) > 20 and named <= {page.name for page in (ROOT / "docs").glob("*.md")}

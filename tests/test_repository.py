@@ -3,6 +3,7 @@ package.
 """
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,10 @@ import yaml
 from autoreproduce import __version__
 
 ROOT = Path(__file__).parents[1]
+
+
+def load_toml(name: str):
+    return tomllib.loads((ROOT / name).read_text(encoding="utf-8"))
 
 
 def load(name: str):
@@ -47,3 +52,12 @@ def test_an_issue_form_asks_for_something(form):
     ids = [part["id"] for part in content["body"] if part["type"] != "markdown"]
     assert content["name"] and content["description"] and len(ids) == len(set(ids)) > 0
     assert any(part.get("validations", {}).get("required") for part in content["body"])
+
+
+def test_the_tool_s_image_starts_the_command_and_compose_names_it():
+    recipe, compose = (ROOT / "Dockerfile").read_text(), load("compose.yaml")
+    assert "ARG BASE=python:3.11-slim" in recipe and 'ENTRYPOINT ["autoreproduce"]' in recipe
+    extras = load_toml("pyproject.toml")["project"]["optional-dependencies"]
+    assert set(re.search(r"^ARG EXTRAS=(.*)$", recipe, re.MULTILINE)[1].split(",")) <= set(extras)
+    images = [service["image"] for service in compose["services"].values()]
+    assert images == ["autoreproduce", "autoreproduce", "ollama/ollama"]

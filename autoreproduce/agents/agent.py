@@ -24,12 +24,12 @@ from autoreproduce.agents.messages import (
 from autoreproduce.agents.parsing import parse
 from autoreproduce.agents.structured import read_structured
 from autoreproduce.config import digest
-from autoreproduce.errors import CommandError, ReplyError
+from autoreproduce.errors import CommandError, ReplyError, UnusableModelError
 from autoreproduce.models import prices
 from autoreproduce.models.budget import Cost
 from autoreproduce.models.replies import without_thinking
 from autoreproduce.models.tape import CallSite, prompt_digests
-from autoreproduce.models.tokens import count_tokens, prompt_tokens, rough_tokens
+from autoreproduce.models.tokens import count_tokens, picture_tokens, prompt_tokens, rough_tokens
 from autoreproduce.trials.steps import ModelResult, TokenCounts
 
 if TYPE_CHECKING:
@@ -47,11 +47,14 @@ if TYPE_CHECKING:
 Content = TypeVar("Content", bound="BaseModel")
 Value = TypeVar("Value")
 MAX_CALLS = 3  # for one reply: it may be empty or ungrammatical
+MAX_REFUSED = 3  # replies in a row, over all prompts
 MAX_PARTS = 8  # of one reply that the limit on its length cuts
 
 
 class Agent:
     """One role (`research` or `code`) played by one model."""
+
+    refused = 0  # replies in a row that hold nothing usable
 
     def __init__(
         self,
@@ -99,6 +102,7 @@ class Agent:
 
         def read(reply: str) -> Value:
             parsed = parse(reply, allowed)
+            self.refused = 0  # it tries: what it asks for may still not be possible
             made = carry_out(parsed)
             for remark in parsed.notes:
                 self.journal.note(f"{name}: {remark}")
@@ -132,18 +136,33 @@ class Agent:
         for _ in range(calls):
             reply = self._converse(name, messages)
             try:
-                return read(reply)
+                found = read(reply)
             except CommandError as error:
                 problem = str(error)
                 self.journal.note(f"{name}: refused: {problem.splitlines()[0]}")
+                self._count_refused(name, problem, reply)
                 messages = [
                     *messages,
                     ai(reply),
                     human(f"That reply cannot be used: {problem}\nAnswer again."),
                 ]
+            else:
+                self.refused = 0
+                return found
         raise ReplyError(
             f"{self.journal.phase_name}/{name}: {calls} replies that cannot be used ({problem})"
         )
+
+    def _count_refused(self, name: str, problem: str, reply: str) -> None:
+        """Raises UnusableModelError with what the model said at the third reply in a row."""
+        self.refused += 1
+        if self.refused == MAX_REFUSED:
+            said = " ".join(reply.split())[:300]
+            raise UnusableModelError(
+                f"{self.journal.phase_name}/{name}: {MAX_REFUSED} replies in a row that cannot be "
+                f'used ({problem.splitlines()[0]}). The last one said: "{said}"',
+                fix="name another --model",
+            )
 
     def _opening(
         self, name: str, pictures: Sequence[str], variables: dict[str, Any]
@@ -237,8 +256,9 @@ class Agent:
 
         text = "\n\n".join(f"# {m.type}\n\n{message_text(m)}" for m in messages)
         self.journal.keep_prompt(place.name, text)
+        tokens = count_tokens(text) + sum(picture_tokens(m.content) for m in messages)
         with self.budget.reserve(
-            prices.most_it_costs(count_tokens(text), self.model_name, self.settings)
+            prices.most_it_costs(tokens, self.model_name, self.settings)
         ) as held:
             reply = models.reply_of(models.call(self.model, messages, place))
             cost = prices.cost_of(reply.usage, self.model_name, self.settings)

@@ -3,19 +3,22 @@
 In Markdown the first bare fence of the same mark closes a block. Models break that rule: they put a
 docstring with an example in it, or a whole README, between three backticks. So a block that holds
 code is closed by nesting: a fence with an info string opens an inner block, and so does a bare one
-that stands inside a triple-quoted string or in a Markdown file. Fences that are shorter, of another
+that is inside a triple-quoted string or in a Markdown file. Fences that are shorter, of another
 mark or deeper indented than the opening one are text.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from bisect import bisect
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
 _FENCE = re.compile(r"([ \t]*)(`{3,}|~{3,})(.*)")
 _QUOTES = re.compile(r'"""|\'\'\'')
+MOST_FENCES = 2_000  # of a reply that is read: each may be matched with each
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,16 @@ class Blocks:
         self.lines = lines
 
     @cached_property
+    def _fences(self) -> list[tuple[int, Fence]]:
+        found = ((index, fence_of(line)) for index, line in enumerate(self.lines))
+        return [(index, fence) for index, fence in found if fence is not None]
+
+    def _after(self, start: int) -> Iterator[tuple[int, Fence]]:
+        """The fences below line `start`."""
+        first = bisect(self._fences, start, key=lambda each: each[0])
+        return islice(self._fences, first, None)
+
+    @cached_property
     def _below(self) -> list[bool]:
         return _unbalanced_below(self.lines)
 
@@ -115,9 +128,8 @@ class Blocks:
     def _matching(self, start: int, final: Callable[[int], bool]) -> int | None:
         outer = self._opening(start)
         inner: list[str] = []  # the marks of the blocks that are open inside this one
-        for index in range(start + 1, len(self.lines)):
-            fence = fence_of(self.lines[index])
-            if fence is None or not fence.within(outer):
+        for index, fence in self._after(start):
+            if not fence.within(outer):
                 continue
             if fence.opens:
                 inner.append(fence.mark)
@@ -134,8 +146,7 @@ class Blocks:
     def _only_one(self, start: int) -> int | None:
         """The one fence after `start` that could close the block, None if there are others."""
         outer = self._opening(start)
-        after = ((i, fence_of(self.lines[i])) for i in range(start + 1, len(self.lines)))
-        fences = [(i, fence) for i, fence in after if fence and fence.within(outer)]
+        fences = [(i, fence) for i, fence in self._after(start) if fence.within(outer)]
         return fences[0][0] if len(fences) == 1 and not fences[0][1].info else None
 
 

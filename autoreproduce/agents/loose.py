@@ -1,4 +1,4 @@
-"""Replies whose command stands in a code fence, or that hold a file and no command.
+"""Replies whose command is in a code fence, or that hold a file and no command.
 
 Small models wrap a command in a fence, write it as the fence's first line, or answer a question for
 a whole file by its code alone. Each is understood if it can mean one thing only.
@@ -18,7 +18,7 @@ _EDIT_OF_LINES = re.compile(r"\W*edit\b\D{0,20}(\d+)", re.IGNORECASE)
 
 
 def freed(lines: Sequence[str], allowed: Collection[str]) -> list[str] | None:
-    """The lines with the one command that stands first in a fence freed of it; None if there is
+    """The lines with the one command that comes first in a fence freed of it; None if there is
     none, or several.
     """
     found = [

@@ -40,6 +40,7 @@ from autoreproduce.agents.commands import (
     Submit,
     Update,
 )
+from autoreproduce.agents.fences import MOST_FENCES, fence_of
 from autoreproduce.agents.listing import check_range, unlisted
 from autoreproduce.agents.loose import WHOLE_FILE, freed, only_code
 from autoreproduce.agents.update_sections import feedback_and_summary
@@ -64,6 +65,8 @@ def parse(reply: str, allowed: Collection[str]) -> Parsed:
     is the file. Raises CommandError.
     """
     lines = _readable(reply).replace("\r\n", "\n").split("\n")
+    if sum(fence_of(line) is not None for line in lines) > MOST_FENCES:
+        raise CommandError(f"The reply has over {MOST_FENCES:,} fences: send less at once.")
     found, fitting = _commands(lines, allowed)
     if not fitting and (without := freed(lines, allowed)):
         lines = without

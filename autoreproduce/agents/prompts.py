@@ -2,7 +2,7 @@
 
 A template is one user message. `prompts/system.md` is the system message of every call, the same
 for both agents, so that the beginnings of all prompts of a trial agree and a provider's prompt
-cache finds them: what never changes stands first (system, paper, task), then what a phase adds, and
+cache finds them: what never changes comes first (system, paper, task), then what a phase adds, and
 what is asked comes last.
 """
 

@@ -17,10 +17,10 @@ _SECTION = re.compile(
 
 def feedback_and_summary(lines: Sequence[str]) -> dict[str, str]:
     """The texts below the first heading `Feedback` and the first `Summary` outside fences, and
-    under "" what stands before both.
+    under "" what comes before both.
     """
     starts: dict[str, int] = {"": -1}
-    first: dict[str, str] = {}  # what stands in a heading's own line
+    first: dict[str, str] = {}  # what is in a heading's own line
     index, blocks = 0, Blocks(lines)
     while index < len(lines):
         heading = _SECTION.fullmatch(lines[index])

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import ValidationError
 
@@ -19,14 +19,66 @@ from autoreproduce.errors import UsageError
 from autoreproduce.plugins import table
 
 if TYPE_CHECKING:
-    from autoreproduce import Benchmark
+    from autoreproduce.contracts import Submission
+    from autoreproduce.sandboxes.setup import SandboxSetup
     from autoreproduce.task import Task
+    from autoreproduce.trials.measurement import Measurement
+    from autoreproduce.trials.trial import Trial
 
 BENCHMARKS = {
     "reproducebench": "autoreproduce.benchmarks.reproducebench.benchmark:ReproduceBench",
     "own": "autoreproduce.benchmarks.own:OwnTasks",
     **table("benchmarks"),
 }
+
+
+class Benchmark(Protocol):
+    """Names tasks, loads one, prepares its data, measures what was submitted.
+
+    `Options` is the schema of what a suite may say of it (a pydantic model that forbids what it
+    does not know); the class is made with such a model. A task bears the benchmark's name and
+    those options that it needs to be loaded again (`Task.benchmark`, `Task.benchmark_options`).
+    A class may also name, as "module:Name": `method`, how our own method attempts a task that
+    asks for something other than a program; `suite_page`, what a suite's page shows of its trials;
+    and `dataset_option`, the option that --dataset sets.
+    """
+
+    Options: type[Any]
+
+    def names(self) -> list[str]:
+        """The tasks that a suite of all of them attempts."""
+        ...
+
+    def load(self, name: str, profile: str) -> Task:
+        """One task under a profile, without its data. Raises UsageError for an unknown one."""
+        ...
+
+    def prepare(
+        self, task: Task, cache: Path, note: Callable[[str], None], given: Path | None = None
+    ) -> Task:
+        """The task with `data_dir` if it has data, made below `cache` once a machine.
+
+        `given`: a folder of data that the user has, of which what is published is checked. Raises
+        UsageError if the data cannot be had.
+        """
+        ...
+
+    def ready(self, task: Task, sandboxes: SandboxSetup) -> SandboxSetup:
+        """The sandboxes in which the task is attempted and measured, before a model is asked.
+
+        Raises NotScoredError if the task cannot be scored on this machine, whoever attempts it.
+        """
+        ...
+
+    def measure(
+        self, task: Task, submission: Submission, trial: Trial, sandboxes: SandboxSetup
+    ) -> Measurement:
+        """What the submission in the trial's workspace came to; a failed one is not measured.
+
+        `sandboxes` opens a fresh sandbox where something must be run again. Raises SandboxError
+        where none works; whatever is wrong with the submission is a reason, and no exception.
+        """
+        ...
 
 
 class OptionError(UsageError):

@@ -22,7 +22,7 @@ from autoreproduce.task import Metric, Task
 from autoreproduce.trials.measurement import Measurement, Recomputed, measured_from, not_measured
 
 if TYPE_CHECKING:
-    from autoreproduce import Submission
+    from autoreproduce.contracts import Submission
     from autoreproduce.sandboxes.setup import SandboxSetup
     from autoreproduce.trials.trial import Trial
 

@@ -2,7 +2,7 @@
 
 Where such a table holds a claim, every value of its rows is a result, except under a heading of
 settings (parameters, epochs). It holds a claim if a row is the claim's, or if the claim's value
-stands in it with three digits or more; a table that the claim names and whose row is not found (its
+is in it with three digits or more; a table that the claim names and whose row is not found (its
 label may be spelt otherwise) goes too. Other tables, of settings, stay as they are.
 """
 

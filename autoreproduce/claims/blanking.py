@@ -3,13 +3,13 @@
 By place and not by value: a momentum of 0.9 stays, though a claimed accuracy is 0.9 too. Withheld:
 
 - in a table that holds a claim, every cell with a result, those of other rows as well, which would
-  tell nearly as much. Columns of settings (parameters) stay, unless a claim stands there;
+  tell nearly as much. Columns of settings (parameters) stay, unless a claim is there;
 - in another table, a cell with the number under or beside the name of the claim's metric or column;
-- in a table that stands only as lines of text and holds a claim, every result of its rows;
+- in a table that's only lines of text and holds a claim, every result of its rows;
 - in sentences, what `stated_results` finds: a claimed value as a result, also rounded, and results
   beside the metric's name that nobody claimed, such as an ablation's.
 
-What is derived from a value («twice as good») is not found.
+What is derived from a value ("twice as good") is not found.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def blank_values(text: str, claims: Sequence[Claim]) -> str:
 
 
 def leaks(text: str, claims: Sequence[Claim]) -> list[Leak]:
-    """Every claimed value that stands near its metric or row, in sentences, lines and table rows.
+    """Every claimed value that is near its metric or row, in sentences, lines and table rows.
 
     Tables are read as lines here, and not as tables: so what a table's reader overlooks is found.
     """

@@ -1,7 +1,7 @@
 """Whether a claim is what the paper says: its number is at its headings or in its sentence.
 
 That a number occurs somewhere in the paper proves nothing: numbers are read well and bound to the
-wrong row. A problem says what is wrong and what stands there instead, in words with which the
+wrong row. A problem says what is wrong and what is there instead, in words with which the
 reader of the paper can be asked again.
 """
 
@@ -18,15 +18,17 @@ from autoreproduce.claims.check_cell import (
     wrong_spread,
 )
 from autoreproduce.claims.check_line import COLUMN_UNCHECKED, check_line
-from autoreproduce.claims.claim import Claim
+from autoreproduce.claims.claim import Claim, Spread
 from autoreproduce.claims.numbers import numbers_in, same_number
 from autoreproduce.claims.plain import named_in, plain, quotable, words
 from autoreproduce.claims.source import Source, read_source
 from autoreproduce.claims.tables.cells import PaperTable
 from autoreproduce.claims.tables.places import cells_of, in_column, in_row, tables_named
 
+ORDINALS = ["best", "second", "third", "fourth", "fifth"]
 OURS = {"our", "ours", "we", "proposed"}
 MOST_NAMED = 8
+AFTER = 40  # characters behind a quotation in which the ± of its last number may stand
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ def readable_tables(texts: list[str]) -> ReadableTables:
 
 
 def _is_printed(count: int, source: Source) -> bool:
-    """Whether a whole number stands in the paper, with or without signs between thousands."""
+    """Whether a whole number is in the paper, with or without signs between thousands."""
     digits = re.escape(f"{count:,}").replace(",", r"(?:,|\{,\}|\\[,;:!]|[~ \u202f\u2009'])?")
     return any(re.search(rf"(?<![\d.,]){digits}(?![.,]?\d)", text) for text in source.raw)
 
@@ -117,11 +119,26 @@ def _is_parsed(table: str, source: Source) -> bool:
 
 
 def _with_remark(claim: Claim, source: Source) -> Claim:
-    """The claim with what could not be checked of its place."""
+    """The claim with what could not be checked of its place, and the ± of its sentence."""
+    if claim.corrected is not None:
+        claim = claim.model_copy(update={"remark": f"misprint: read as {claim.corrected:g}"})
+    if claim.source == "paper" and claim.sentence and claim.spread is None:
+        return _with_spread(claim, source)
     if claim.source != "paper" or not claim.table or not _stands_as_lines(claim, source):
         return claim
     checked = check_line(claim, source).column_checked
     return claim if checked else claim.model_copy(update={"remark": COLUMN_UNCHECKED})
+
+
+def _with_spread(claim: Claim, source: Source) -> Claim:
+    """The claim with the ± that follows its number in the sentence, also behind the quoted part."""
+    quote = plain(claim.sentence)
+    there = [text[text.index(quote) :] for text in source.texts if quote in text]
+    for text in (*(one[: len(quote) + AFTER] for one in there), quote):
+        fits = [one for one in numbers_in(text) if same_number(one.value, claim.value)]
+        if fits and fits[0].spread is not None and fits[0].start < len(quote):
+            return claim.model_copy(update={"spread": Spread(value=fits[0].spread)})
+    return claim
 
 
 def _problem_by_table(claim: Claim, source: Source) -> str:
@@ -182,6 +199,10 @@ def _problem_in_sentence(claim: Claim, source: Source) -> str:
     if len(wanted) < 8 or not any(wanted in quotable(text) for text in source.texts):
         given = claim.sentence[:120]
         return f"the sentence {given!r} is not in the paper: quote its exact words"
+    if claim.than:
+        return _missing_name(claim, quote)
+    if claim.kind == "rank" and _names_rank(round(claim.value), quote):
+        return _missing_name(claim, quote)
     there = numbers_in(quote)
     fits = [number for number in there if same_number(number.value, claim.value)]
     if not fits:
@@ -192,10 +213,19 @@ def _problem_in_sentence(claim: Claim, source: Source) -> str:
     return _missing_name(claim, quote)
 
 
+def _names_rank(rank: int, quote: str) -> bool:
+    """Whether a sentence says this place in a word."""
+    said = ORDINALS[rank - 1 : rank] if rank > 0 else []
+    return any(word in quote.casefold() for word in [*said, *(["first"] if rank == 1 else [])])
+
+
 def _missing_name(claim: Claim, quote: str) -> str:
     """Which of row and metric the sentence does not name."""
     there = set(re.findall(r"[^\W_]+", quote.casefold()))
     ours = not claim.is_baseline and there & OURS
+    missing = [name for name in claim.than if not all(named_in(w, there) for w in words(name))]
+    if missing:
+        return f"the sentence does not name {missing[0]!r}: quote from where it is named"
     rows = [word for name in claim.row for word in words(name)]
     if rows and not ours and not any(named_in(word, there) for word in rows):
         return f"the sentence does not name {' / '.join(claim.row)!r}: quote from where it is named"
@@ -210,4 +240,4 @@ def _missing_name(claim: Claim, quote: str) -> str:
 def _quoted_names(names: Sequence[str]) -> str:
     once = list(dict.fromkeys(names))
     more = f" and {len(once) - MOST_NAMED} more" if len(once) > MOST_NAMED else ""
-    return ", ".join(f"«{name}»" for name in once[:MOST_NAMED]) + more
+    return ", ".join(f'"{name}"' for name in once[:MOST_NAMED]) + more

@@ -37,7 +37,7 @@ def matching_number(claim: Claim, cell: Cell) -> Printed | None:
 
 
 def _own_numbers(cell: Cell) -> list[Printed]:
-    """The number of a cell, or each of «12.3 / 4.5»; one in brackets belongs to that before it."""
+    """The number of a cell, or each of "12.3 / 4.5"; one in brackets belongs to that before it."""
     apart = re.search(r"\d\s*[/|]\s*[-+]?\.?\d", cell.text)
     return cell.numbers if apart else cell.numbers[:1]
 
@@ -60,7 +60,7 @@ def actual_place(claim: Claim, table: PaperTable) -> str:
     there = " and ".join(cell.place for cell in cells_with_value(claim, table)[:3])
     if not there:
         return f"; {printed} stands nowhere in it"
-    return f"; {printed} stands in {there}, not in row «{' / '.join(claim.row)}»"
+    return f'; {printed} stands in {there}, not in row "{" / ".join(claim.row)}"'
 
 
 def wrong_spread(claim: Claim, cell: Cell, source: Source) -> str:

@@ -13,7 +13,7 @@ from autoreproduce.claims.tables.cells import PaperTable
 from autoreproduce.claims.tables.places import in_column, in_row, tables_named
 
 SHORTEST = 4  # characters of a quotation that can be told from chance
-_QUOTED = re.compile(r"[«\"“„]\s*([^«»\"“”„]+?)\s*[»\"”“]")
+_QUOTED = re.compile(r"[\u00ab\"“„]\s*([^\u00ab\u00bb\"“”„]+?)\s*[\u00bb\"”“]")
 _TABLE = re.compile(r"\b(?:table|tab\.?)[\s~]*([\w.:()-]+)", re.IGNORECASE)
 _EQUATION = re.compile(
     r"\b(?:eqs?\b\.?|equations?|formulas?|formulae)[\s~]*\(?(\d+[a-z]?)\)?", re.IGNORECASE

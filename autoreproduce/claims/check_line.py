@@ -1,8 +1,8 @@
-"""Whether a claim of a table that stands only as lines of text is what its row's line says.
+"""Whether a claim from a table that's only lines of text is what its row's line says.
 
 The line must stand at the table's caption, name the row before its values and hold the number with
 its ±. The column is checked by its position if the heading line has as many fields as the row;
-else nobody can tell, and the claim bears a remark.
+else nobody can tell, and the claim has a remark.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def _wrong_label(claim: Claim, row: TextRow, table: TextTable) -> str:
     rows = [one for one in table.rows if one.label]
     near = next((n for n, alike in enumerate(SENSES) if alike(name, row.label)), None)
     if near is None:
-        return f"the line's row is «{row.label}», which does not name {name!r}"
+        return f'the line\'s row is "{row.label}", which does not name {name!r}'
     for alike in SENSES[: near + 1]:
         others = [one.label for one in rows if alike(name, one.label) and one.label != row.label]
         if others:
@@ -148,4 +148,4 @@ def _wrong_label(claim: Claim, row: TextRow, table: TextTable) -> str:
 def _quoted(names: Sequence[str]) -> str:
     once = list(dict.fromkeys(filter(None, names)))
     more = f" and {len(once) - _MOST_NAMED} more" if len(once) > _MOST_NAMED else ""
-    return ", ".join(f"«{name}»" for name in once[:_MOST_NAMED]) + more
+    return ", ".join(f'"{name}"' for name in once[:_MOST_NAMED]) + more

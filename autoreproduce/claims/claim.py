@@ -13,7 +13,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from autoreproduce.claims.numbers import number_of
+from autoreproduce.claims.numbers import is_misprint, number_of
 from autoreproduce.claims.plain import names_metric, plain
 from autoreproduce.config import digest
 from autoreproduce.errors import UsageError
@@ -23,7 +23,26 @@ from autoreproduce.trials.metrics_file import is_usable
 
 CLAIMS = "claims.json"
 KEY = r"^[A-Za-z0-9]([A-Za-z0-9 ._-]*[A-Za-z0-9._-])?$"  # as metrics of tasks are named
-Direction = Literal["lower", "higher"]
+ROUNDING = 1e-12  # relative: what the mean of equal floats may be off by, with room
+Direction = Literal["lower", "higher", "match"]
+# What the paper says of its number: it is this, is at least or at most this, is this rank; or that
+# the row is better than, or as good as, the row `than`, where what is measured is the difference.
+Kind = Literal["number", "at_least", "at_most", "rank", "order", "equal"]
+SPREAD_KINDS = {  # as papers and models name them
+    "std": "std",
+    "sd": "std",
+    "standard deviation": "std",
+    "sem": "sem",
+    "se": "sem",
+    "standard error": "sem",
+    "95% ci": "ci95",
+    "95 % ci": "ci95",
+    "ci": "ci95",
+    "none": "unstated",
+    "unknown": "unstated",
+    "not stated": "unstated",
+    "": "unstated",
+}
 Scale = Literal["fraction", "percent", "raw"]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Name = Annotated[str, Field(min_length=1)]
@@ -36,7 +55,7 @@ class Frozen(BaseModel):
 
 
 class Spread(Frozen):
-    """What stands after ±. `value` is half the width if `kind` is an interval or a range; of one
+    """What is after ±. `value` is half the width if `kind` is an interval or a range; of one
     with two sides, as +1/-5, the larger of `plus` and `minus`, by which verdicts are computed.
     """
 
@@ -59,8 +78,19 @@ class Claim(Frozen):
         (), description="column headings as in the table, outermost first"
     )
     metric: Name
-    direction: Direction
+    direction: Direction = Field(description="match: nearer is better, as of an estimate")
+    kind: Kind = Field("number", exclude_if=lambda kind: kind == "number")
+    than: tuple[Name, ...] = Field(
+        (),
+        description="row headings of what the row is compared with, of an order or equal",
+        exclude_if=lambda than: not than,
+    )
     value: Finite
+    corrected: Finite | None = Field(
+        None,
+        description="what a misprinted value must mean: ours, and not the paper's",
+        exclude_if=lambda value: value is None,
+    )
     printed: str = Field("", description="the number as printed, which says how exact it is")
     unit: str = ""
     scale: Scale = "raw"
@@ -108,6 +138,13 @@ class Claim(Frozen):
             raise ValueError("a line is of a table: give its number as table too")
         if self.table and not (self.row and self.column):
             raise ValueError("a number in a table has row and column headings: give both")
+        if (self.kind in ("order", "equal")) != bool(self.than):
+            raise ValueError("than names the row that an order or equal compares with")
+        if self.corrected is not None and not is_misprint(self.value, self.corrected):
+            raise ValueError(
+                f"corrected: {self.value:g} is no misprint of {self.corrected:g}: of a misprint "
+                "only the sign, the point or one digit is wrong, or two digits are swapped"
+            )
         if self.scale == "fraction" and abs(self.value) > 1:
             raise ValueError(
                 f"{self.value:g} is no fraction (-1 to 1): its scale is percent or raw"
@@ -116,18 +153,28 @@ class Claim(Frozen):
 
     @property
     def sign(self) -> int:
-        """1 if higher is better, else -1."""
-        return 1 if self.direction == "higher" else -1
+        """-1 if lower is better, else 1."""
+        return -1 if self.direction == "lower" else 1
+
+    @property
+    def meant(self) -> Claim:
+        """The claim with its corrected value, which is what measured numbers are held against."""
+        if self.corrected is None:
+            return self
+        return self.model_copy(update={"value": self.corrected, "printed": "", "corrected": None})
 
     @property
     def half_step(self) -> float:
-        """Half a unit of the last printed digit, in the unit of `value`; 0 if that is not known."""
+        """Half a unit of the last printed digit, in the unit of `value`; 0 if that is not known.
+
+        No smaller than a mean of equal numbers may be off by.
+        """
         printed = number_of(self.printed) or number_of(repr(self.value).removesuffix(".0"))
         if printed is None or (printed.value == 0 and "." not in printed.text):
             return 0.0  # a bare 0 does not say how exact it is
-        # a heading such as «×10⁻³» makes 0.0015 of a printed 1.5
+        # a heading such as "×10⁻³" makes 0.0015 of a printed 1.5
         factor = abs(self.value / printed.value) if printed.value and self.value else 1.0
-        return printed.step * factor / 2
+        return max(printed.step * factor / 2, abs(self.value) * ROUNDING)
 
     @property
     def title(self) -> str:

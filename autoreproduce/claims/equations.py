@@ -56,7 +56,7 @@ class Equations:
     def hold(self, start: int, end: int, names_metric: Callable[[str], bool]) -> bool:
         """True if the number at these places is part of an equation.
 
-        It is not if the equation is nothing but numbers, or what stands left of its equals sign
+        It is not if the equation is nothing but numbers, or what is left of its equals sign
         `names_metric`.
         """
         at = bisect.bisect_right(self._starts, start) - 1
@@ -115,7 +115,7 @@ def _equations(text: str) -> list[tuple[int, int, bool]]:
 
 
 def _kind_of(token: re.Match[str]) -> str:
-    """What closes an equation or opens one: «$», «[», «begin align»; "" for other marks."""
+    """What opens or closes an equation (`$`, `[`, `begin align`), "" for any other mark."""
     if token["edge"]:
         known = _DISPLAYED.fullmatch(token["name"])
         return f"{token['edge']} {token['name']}" if known else ""

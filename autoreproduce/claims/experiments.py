@@ -96,8 +96,8 @@ class PaperPlan(Frozen):
         return found
 
     def _known_name(self, name: str) -> str:
-        """The plain name of the one experiment that `name` is, or that ends with it («tab:a» of
-        «Table tab:a»).
+        """The plain name of the one experiment that `name` is, or that ends with it ("tab:a" of
+        "Table tab:a").
         """
         plain, known = plain_name(name), [plain_name(one.name) for one in self.experiments]
         if plain in (MAIN, ALL, *known):
@@ -113,7 +113,7 @@ class PaperPlan(Frozen):
 
 
 def plain_name(name: str) -> str:
-    """A name as it is compared, and as it stands in a folder's: «Table 2» is table-2."""
+    """A name as it is compared and as folders carry it: "Table 2" is table-2."""
     return re.sub(r"[^a-z0-9]+", "-", name.casefold()).strip("-")
 
 

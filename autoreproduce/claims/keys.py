@@ -1,7 +1,8 @@
 """The keys of claims in metrics.json: made of row, column and metric, in letters, digits and _.
 
 A sign or a Greek letter that tells two rows apart becomes its word: NAC_• is nac_dot, NAC_+ is
-nac_plus, the row × is times. What a heading says is not said again by the metric.
+nac_plus, the row × is times. A word that a heading has already said isn't
+repeated for the metric.
 """
 
 from __future__ import annotations

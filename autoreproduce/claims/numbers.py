@@ -88,6 +88,20 @@ def same_number(value: float, other: float) -> bool:
     return math.isclose(value, other, rel_tol=1e-9, abs_tol=1e-300)
 
 
+def is_misprint(printed: float, meant: float) -> bool:
+    """True if only the sign, the point or one digit is wrong, or two neighbours are swapped."""
+    one, other = (f"{abs(value):.12g}".replace(".", "").strip("0") for value in (printed, meant))
+    if same_number(printed, meant) or not other:
+        return False
+    if one == other:
+        return True
+    wrong = [n for n, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]]
+    if len(one) != len(other) or len(one) < 2:
+        return False
+    swapped = len(wrong) == 2 and one[wrong[0]] + one[wrong[1]] == other[wrong[1]] + other[wrong[0]]
+    return len(wrong) == 1 or (swapped and wrong[1] == wrong[0] + 1)
+
+
 def _printed_number(match: re.Match[str], text: str) -> Printed | None:
     after = re.match(r"[A-Za-z]+", text[match.end() :])
     if after and after[0] in _NOT_NUMBERS:
@@ -149,7 +163,7 @@ def _spread_of(match: re.Match[str], step: float) -> float | None:
 
 
 def _bound_value(text: str) -> float:
-    """The value of «7.8 × 10^3»."""
+    """The value of "7.8 × 10^3"."""
     mantissa, *power = re.split(r"×|\\times|\\cdot", text)
     exponent = re.search(r"\^\s*\{?([-−]?\d+)", power[0]) if power else None
     return float(mantissa) * _power_of_ten(exponent[1] if exponent else None)

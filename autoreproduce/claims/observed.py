@@ -63,11 +63,11 @@ class Observed(Frozen):
     runs: int | None = Field(None, description="values that it wrote of single runs behind a mean")
 
     def value_beside(self, key: Key, due: Value, decided: Value | None = None) -> Value | None:
-        """What was seen of `key`, where what is due, and what was decided in its place, tell what
-        was seen.
+        """What a run used for `key`, beside the value that's `due` and the one `decided` in its
+        place; None if it wasn't seen.
 
-        Rows of data are known again by their number. More seeds than are due are no difference,
-        nor are a few more than were decided: some are of data and splits.
+        Rows of data are recognised by their number. More seeds than due don't count as a
+        difference, nor do a few more than decided: some are for data and splits.
         """
         number, fewer = _count(due), _count(decided)
         if key == "samples" and self.samples is None:

@@ -1,8 +1,8 @@
 """Text as a reader sees it: LaTeX, Markdown and HTML taken off, characters brought to one form.
 
 Two uses: `plain` shows what a table cell or a sentence says, with powers and indices as ^
-and _, so that 10⁻³ does not become 10-3; `words` makes names comparable («**Ours**†  [12]» and
-«ours»).
+and _, so that 10⁻³ does not become 10-3; `words` makes names comparable ("**Ours**†  [12]" and
+"ours").
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _ARTICLES = {
     "by",
     "from",
 }
-_COUNTED = {"number", "num", "no"}  # «No. iterations» says «number of iterations»
+_COUNTED = {"number", "num", "no"}  # "No. iterations" says "number of iterations"
 
 
 def plain(text: str) -> str:
@@ -124,6 +124,9 @@ def _latex_to_text(text: str) -> str:
     try:
         found = str(_latex_reader().latex_to_text(text))
     except Exception:  # the parser, fed with what is no LaTeX, may raise anything
+        found = ""
+    # a macro without what it takes is left as its pattern
+    if not found or ("%s" in found and "%s" not in text):
         found = re.sub(r"\\[A-Za-z]+", " ", text)
     return re.sub(r"[{}$]", "", found).replace("\\", "")
 
@@ -175,7 +178,7 @@ def quotable(text: str) -> str:
 
 
 def letters_alone(name: str) -> str:
-    """Its letters and digits in lower case, by which names are the same: «Final cost» and
+    """Its letters and digits in lower case, by which names are the same: "Final cost" and
     `final_cost`.
     """
     return "".join(letter for letter in plain(name).casefold() if letter.isalnum())

@@ -98,7 +98,9 @@ def parse_readings(text: str, place: str) -> list[OpenChoice]:
         opened = TypeAdapter(list[OpenChoice]).validate_python(content["open"])[:MOST_OPEN]
     except (ValueError, TypeError, KeyError, ValidationError) as error:
         why = " ".join(str(error).split())[:200]
-        raise UsageError(f"{place} cannot be read ({why})", fix="see docs/readings.md") from None
+        raise UsageError(
+            f"{place} cannot be read ({why})", fix="see docs/claims.md, Readings"
+        ) from None
     if content.get("digest", digest(content["open"])) != digest(content["open"]):
         raise UsageError(
             f"{place} was changed after it was frozen",

@@ -1,7 +1,7 @@
 """The research agent's replies as claims and as choices, read from one fenced block.
 
 Every value of a block is read as the text that it is: 94.30 stays exact to two digits, 1e-4 is a
-number, and «no» is a word. All errors of a reply come together, each with its item and field, so
+number, and "no" is a word. All errors of a reply come together, each with its item and field, so
 that one more question is enough.
 """
 
@@ -16,7 +16,7 @@ import yaml
 from pydantic import ValidationError
 
 from autoreproduce.claims.choices import Choice, shape_of
-from autoreproduce.claims.claim import Claim, ClaimsFile
+from autoreproduce.claims.claim import SPREAD_KINDS, Claim, ClaimsFile
 from autoreproduce.claims.keys import id_of
 from autoreproduce.claims.numbers import Printed, number_of
 from autoreproduce.claims.observed import Value
@@ -39,21 +39,6 @@ _COUNTS = {
 }
 _LONGEST_NUMBER = 300  # characters of a number with its markup and its spread
 _LONGEST_TITLE = 200  # characters of what an error calls an item
-SPREAD_KINDS = {
-    "std": "std",
-    "sd": "std",
-    "standard deviation": "std",
-    "sem": "sem",
-    "se": "sem",
-    "standard error": "sem",
-    "95% ci": "ci95",
-    "95 % ci": "ci95",
-    "ci": "ci95",
-    "none": "unstated",
-    "unknown": "unstated",
-    "not stated": "unstated",
-    "": "unstated",
-}
 _SIDES = re.compile(
     r"\+\s*(?P<plus>[^\s/,;%+-]+)\s*%?\s*[/,;]?\s*[-−–]\s*(?P<minus>[^\s/,;%+-]+)\s*%?"
 )
@@ -192,8 +177,12 @@ def claim_of(item: Any, taken: set[str]) -> Claim:
     if isinstance(place, Mapping):
         fields |= _given_fields(place)
     fields.pop("remark", None)  # code's own
-    for name in ("row", "column"):
+    for name in ("row", "column", "than"):
         fields[name] = _as_tuple(fields.get(name, ()))
+    if fields["than"]:
+        fields.setdefault("value", "0")
+    if "corrected" in fields:
+        fields["corrected"] = _printed_number(fields["corrected"], "corrected").value
     printed = _printed_number(fields.get("value"), "value")
     fields |= {"value": printed.value, "printed": printed.text}
     if printed.percent:
@@ -202,7 +191,7 @@ def claim_of(item: Any, taken: set[str]) -> Claim:
         fields["items"] = _printed_number(fields["items"], "items").value
     if "spread" in fields or printed.spread is not None:
         fields["spread"] = _spread_fields(fields.get("spread"), printed)
-    headings = [*fields["row"], *fields["column"]]
+    headings = [*fields["row"], *fields["column"], *fields["than"]]
     # a baseline's bare metric would have the key of the task's own number
     if str(fields.get("is_baseline")).casefold() == "true" and not fields["row"]:
         headings.insert(0, "baseline")
@@ -236,7 +225,7 @@ def _choice(item: Any) -> Choice:
 
 
 def _choice_value(given: Any) -> Value:
-    """A number as such; a percentage, a shape or anything else as text, a list as «0.9, 0.999»."""
+    """A number as such; a percentage, a shape or anything else as text, a list as "0.9, 0.999"."""
     text = ", ".join(map(str, given)) if isinstance(given, list) else str(given)
     printed = _number_in(text)
     if printed is None or printed.percent or shape_of(text):
@@ -274,7 +263,7 @@ def _number_in(text: str) -> Printed | None:
 
 def _spread_fields(given: Any, printed: Printed) -> dict[str, Any]:
     """A spread given as a mapping (`value` or `plus` and `minus`, and `kind`), as a number, as
-    «+1/-5», or after the value.
+    "+1/-5", or after the value.
     """
     if given is None:
         return {"value": printed.spread}

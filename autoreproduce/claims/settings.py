@@ -1,4 +1,4 @@
-"""Numbers that are settings and no results, by the words around them: «momentum of 0.9»."""
+"""Numbers that are settings and no results, by the words around them: "momentum of 0.9"."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from autoreproduce.claims.plain import words
 
-# «error rate of 5.7 %» is a result
+# "error rate of 5.7 %" is a result
 _RESULT_RATES = ("error ", "success ", "hit ", "win ", "detection ", "failure ", "accept ")
 _RATE = "".join(f"(?<!{word})" for word in _RESULT_RATES) + "(?:rate|ratio|probability)"
-VALUED = "|".join(  # «momentum of 0.9», «λ = 0.9»
+VALUED = "|".join(  # "momentum of 0.9", "λ = 0.9"
     [
         r"batch(?:[ -]size)?|learning rate|lr|weight decay|decay|momentum|drop ?out|temperature",
         r"threshold|default|size|width|depth|resolution|warm-?up|coefficient|dimensionality|dimension",
@@ -19,7 +19,7 @@ VALUED = "|".join(  # «momentum of 0.9», «λ = 0.9»
         _RATE,
     ]
 )
-COUNTED = (  # «10 epochs», «epochs = 10»; not «over 5 seeds: 94.3»
+COUNTED = (  # "10 epochs", "epochs = 10"; not "over 5 seeds: 94.3"
     r"epochs?|iterations?|steps?|batches|seeds?|runs?|trials?|layers?|heads?|blocks?|dims?"
     r"|dimensions|params?|parameters|flops|macs|gpus?|hours?|minutes?|samples|images|classes"
     r"|patch(?:es)?"
@@ -38,7 +38,7 @@ _SETTING_AFTER = re.compile(
     rf"^[\s~$}}-]*(?:(?!{_PREPOSITION}\s)\w+\s)?(?P<after>{VALUED}|{COUNTED})(?!\w)", re.IGNORECASE
 )
 LEVELS = r"confidence|conf\.|CI|credib\w+|(?:inter)?quantiles?|percentiles?|intervals?"
-# «a 95 % confidence interval»
+# "a 95 % confidence interval"
 _LEVEL_AFTER = re.compile(rf"^\s*\\?%?[$}}\s~-]*(?:\w+[\s-])?(?:{LEVELS})(?!\w)", re.IGNORECASE)
 _SETTING_HEADING = re.compile(
     rf"(?:^|\W)(?:#.*|{COUNTED}|learning rate|lr|batch size|momentum|dropout|width|depth|year)"

@@ -1,8 +1,8 @@
 """Numbers that sentences state as results: the claimed values, and others beside them.
 
 A claimed value counts in a sentence that speaks of a result or names what it is a value of. A
-number that nobody claimed counts as a result if it follows a metric's name or a verb such as «drops
-to», with a percent sign, a claim's unit or «points». Neither is a setting, a part of an equation,
+number that nobody claimed counts as a result if it follows a metric's name or a verb such as "drops
+to", with a percent sign, a claim's unit or "points". Neither is a setting, a part of an equation,
 or a small whole number that stands alone.
 """
 
@@ -53,7 +53,7 @@ _NO_RESULT = re.compile(
     r"(?!\w)",
     re.IGNORECASE,
 )
-_SHARE = re.compile(  # «10 % of the labels», «80 % for training»; a level is a setting
+_SHARE = re.compile(  # "10 % of the labels", "80 % for training"; a level is a setting
     r"^\s*\\?%?[$}\s~-]*(?:of\b(?!\s+(?:the\s+)?(?:time|cases|runs|seeds|trials))"
     r"|(?:for|as|in)\s+(?:the\s+)?(?:train|test|valid|held|dev)"
     r"|label|missing|nois|random|drop|train|test|valid|split|subset|spars|overlap|mask|of$)",
@@ -64,7 +64,7 @@ _POINTS = re.compile(r"^\s*\\?%?[$}\s~-]*(?:percentage\s+|percent\s+)?points?\b"
 
 @dataclass(frozen=True)
 class Leak:
-    """A claimed value that stands in a text near its names; `id` "" for a result nobody claimed."""
+    """A claimed value that is in a text near its names; `id` "" for a result nobody claimed."""
 
     id: str
     start: int

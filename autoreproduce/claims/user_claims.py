@@ -9,8 +9,9 @@ from pydantic import ValidationError
 
 from autoreproduce.claims.claim import Claim, ClaimsFile, Spread
 from autoreproduce.claims.keys import id_of
+from autoreproduce.claims.merging import row_and_metric, with_user_claims
 from autoreproduce.claims.numbers import Printed, number_of
-from autoreproduce.claims.plain import letters_alone, plain
+from autoreproduce.claims.plain import plain
 from autoreproduce.claims.replies import field_errors
 from autoreproduce.errors import UsageError
 from autoreproduce.task import Task
@@ -25,10 +26,15 @@ _HIGHER = (
     "precision ndcg hit mrr r2 score reward return success correlation win "
 )
 _DIRECTION = re.compile(
-    r"\b(?:(?P<word>lower|higher)(?:\s+is\s+better)?|(?P<goal>minimi[sz]e|maximi[sz]e)d?)\b",
+    r"\b(?:(?P<word>lower|higher|match)(?:\s+is\s+better)?|(?P<goal>minimi[sz]e|maximi[sz]e)d?)\b",
     re.IGNORECASE,
 )
-GRAMMAR = '--claim "row: metric = 94.3% ± 0.2 higher": row and direction may be left out'
+_RELATION = re.compile(r"(?:[<>]=?|[≤≥≈~=])(?!.*[<>=≤≥≈~])", re.DOTALL)
+_BOUNDS = {"<": "at_most", "≤": "at_most", ">": "at_least", "≥": "at_least"}
+GRAMMAR = (
+    '--claim "row: metric = 94.3% ± 0.2 higher", "row: p-value < 0.05", "row: metric > other row"; '
+    "row and direction may be left out"
+)
 
 
 def direction_of(metric: str) -> str | None:
@@ -42,33 +48,39 @@ def direction_of(metric: str) -> str | None:
 
 
 def read_user_claim(text: str, taken: Sequence[str] = ()) -> Claim:
-    """A claim as a user writes it: «row: metric = 94.3% ± 0.2 higher».
+    """A claim as a user writes it: "row: metric = 94.3% ± 0.2 higher".
 
-    Row, column («row / column: …»), ±, unit and direction may be left out; a direction that does
-    not follow from the metric's name must be given. Raises UsageError with the grammar.
+    Row, column ("row / column: …"), ±, unit and direction may be left out; a metric whose name
+    tells no direction is one to match. In place of = stands <, > or ~ for a bound ("p-value <
+    0.05"), or before another row for an order or an equality. Raises UsageError with the grammar.
     """
-    left, equals, right = text.rpartition("=")
-    row, _, metric = left.rpartition(":")
-    value, word = _value_and_direction(right)
+    relation = _RELATION.search(text)
+    row, _, metric = text[: relation.start() if relation else 0].rpartition(":")
+    if relation is None or _RELATION.search(metric):
+        raise UsageError(f"--claim {text!r} cannot be read", fix=f"write {GRAMMAR}")
+    sign = relation[0][0]
+    value, word = _value_and_direction(text[relation.end() :])
     found = re.match(r"(?P<number>.*\d[^A-Za-zµ]*)(?P<unit>[A-Za-zµ][\w/²³ ]*)?$", value)
     printed = number_of(plain(found["number"])) if found else None
-    if not equals or not metric.strip() or printed is None or found is None:
-        raise UsageError(f"--claim {text!r} cannot be read", fix=f"write {GRAMMAR}")
-    direction = word or direction_of(metric)
-    if direction is None:
-        raise UsageError(
-            f"--claim {text!r} does not say which way is better", fix="end it with lower or higher"
-        )
     names = tuple(part.strip() for part in row.split(" / ") if part.strip())
-    fields = {
+    fields: dict[str, object] = {
         "id": id_of(names, metric, taken),
         "row": names[:1],
         "column": names[1:],
         "metric": metric.strip(),
-        "direction": direction,
-        "unit": (found["unit"] or "").strip(),
-        **_number_fields(printed),
+        "direction": word or direction_of(metric) or "match",
     }
+    if found and printed:
+        fields |= {"unit": (found["unit"] or "").strip(), **_number_fields(printed)}
+        if kind := _BOUNDS.get(sign, "rank" if metric.split()[-1:] == ["rank"] else ""):
+            fields["kind"] = kind
+    elif sign != "=" and names and value:
+        fields |= {"kind": "equal" if sign in "≈~" else "order", "than": (value,), "value": 0.0}
+        if sign in "<≤":
+            fields |= {"row": (value,), "than": names[:1]}
+        fields["id"] = id_of([*names, "and", value], metric, taken)
+    else:
+        raise UsageError(f"--claim {text!r} cannot be read", fix=f"write {GRAMMAR}")
     try:
         return Claim.model_validate({**fields, "main": True, "source": "user"})
     except ValidationError as error:
@@ -81,7 +93,7 @@ def read_user_claims(texts: Sequence[str]) -> list[Claim]:
     claims: list[Claim] = []
     for text in texts:
         claim = read_user_claim(text, [other.id for other in claims])
-        if any(_row_and_metric(claim) == _row_and_metric(other) for other in claims):
+        if any(row_and_metric(claim) == row_and_metric(other) for other in claims):
             raise UsageError(f"--claim {text!r}: {claim.title} is claimed twice", fix="leave one")
         claims.append(claim)
     return claims
@@ -107,26 +119,6 @@ def _number_fields(printed: Printed) -> dict[str, object]:
     }
 
 
-def with_user_claims(file: ClaimsFile, given: Sequence[Claim]) -> ClaimsFile:
-    """The user's claims in place of those with the same row and metric, whose key they take, or
-    with the same key in metrics.json, and beside the others.
-    """
-    if not given:
-        return file
-    keys = {_row_and_metric(claim): claim.id for claim in file.claims}
-    names, taken = {_row_and_metric(c) for c in given}, {c.id for c in given}
-    put = []
-    for claim in given:
-        key = keys.get(_row_and_metric(claim), claim.id)
-        free = key not in taken - {claim.id}
-        put.append(claim.model_copy(update={"id": key}) if free else claim)
-    ids = {claim.id for claim in put}
-    others = [c for c in file.claims if _row_and_metric(c) not in names and c.id not in ids]
-    return ClaimsFile(
-        paper=file.paper, experiment=file.experiment, claims=(*others, *put), rules=file.rules
-    )
-
-
 def claims_of_task(task: Task) -> ClaimsFile | None:
     """The claims that a task brings, the user's put over them; None if it brings none, so that
     they have to be read from the paper. The user's alone stand for themselves.
@@ -137,11 +129,3 @@ def claims_of_task(task: Task) -> ClaimsFile | None:
     if task.claims is not None:
         return with_user_claims(ClaimsFile.model_validate(task.claims), given)
     return ClaimsFile(paper=task.title, claims=tuple(given)) if given else None
-
-
-def _row_and_metric(claim: Claim) -> tuple[str, ...]:
-    """The headings and the metric; a column that is headed by the metric says nothing more."""
-    metric = plain(claim.metric).casefold()
-    headings = (part.casefold() for part in claim.headings)
-    others = (each for each in headings if letters_alone(each) != letters_alone(metric))
-    return (*others, letters_alone(metric) or metric)

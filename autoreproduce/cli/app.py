@@ -35,6 +35,7 @@ _OWN_GROUPS: dict[str, tuple[str, dict[str, str]]] = {
             "watch": "Watch a suite that runs in another terminal.",
             "compare": "Compare two suites, paired by task and variant.",
             "report": "Write a trial's report again, or a suite's static site.",
+            "badge": "Write a trial's badge.svg, and print its line for a README.",
             "work": "Attempt one trial of a suite by its job.json.",
         },
     ),
@@ -81,10 +82,10 @@ COMMANDS = {name: one for commands in GROUPS.values() for name, one in commands.
 SUBCOMMANDS = table("subcommands")  # "bench discriminate" -> the app that has it
 BENCH = ("list", "prepare", "reference", "new", *(name.split()[-1] for name in SUBCOMMANDS))
 # Seldom asked for by a person: not on the one screen of all commands, which has no more room.
-SELDOM = ("work", "graph", *(name for one in installed().values() for name in one.seldom))
+SELDOM = ("badge", "work", "graph", *(name for one in installed().values() for name in one.seldom))
 ONE_LINE = {title: text for one in installed().values() for title, text in one.one_line.items()}
 NAME = "autoreproduce"  # also as python -m autoreproduce
-OWN = ("--help", "--version", "--install-completion", "--show-completion")
+OWN = ("--help", "-h", "--version", "--install-completion", "--show-completion")
 
 
 class LazyGroup(TyperGroup):
@@ -114,7 +115,7 @@ class LazyGroup(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put `reproduce` before options that are not the group's own; without any, show help."""
-        if not args:
+        if not args or args[0] == "-h":
             args = ["--help"]
         if args[0].startswith("-") and args[0].partition("=")[0] not in OWN:
             args = ["reproduce", *args]
@@ -183,9 +184,9 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        from autoreproduce import __version__
+        from autoreproduce.contracts import VERSION
 
-        print(f"autoreproduce {__version__}")
+        print(f"autoreproduce {VERSION}")
         raise typer.Exit
 
 
@@ -194,7 +195,7 @@ def _group(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_show_version, is_eager=True, help="show the version and end"
+            "--version", callback=_show_version, is_eager=True, help="show the version and exit"
         ),
     ] = False,
 ) -> None:

@@ -84,7 +84,7 @@ def option_panels(command: Any, ctx: Any) -> dict[str, Rows]:
         else:
             title = getattr(param, "rich_help_panel", None) or FIRST
         panels.setdefault(title, []).append(_short_row(*row))
-    panels[FIRST] = [row for row in panels[FIRST] if not row[0].startswith("--help")]
+    panels[FIRST] = [row for row in panels[FIRST] if "--help" not in row[0]]
     if "Advanced" in panels:
         panels["Advanced"] = panels.pop("Advanced")  # comes last
     return {title: rows for title, rows in panels.items() if rows}
@@ -132,7 +132,7 @@ class CommandApp(typer.Typer):
     def command(self, name: str | None = None, **given: Any) -> Callable[[Command], Command]:
         """As Typer's, with the help of this module."""
         given.setdefault("cls", PanelCommand)
-        given.setdefault("context_settings", {"help_option_names": ["--help", ALL]})
+        given.setdefault("context_settings", {"help_option_names": ["--help", "-h", ALL]})
         return super().command(name, **given)
 
 
@@ -152,6 +152,6 @@ def one_line(error: TyperException) -> UsageError:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """«did you mean X? », "" if nothing is near."""
+    """The question "did you mean X? ", or "" if no name is close."""
     close = difflib.get_close_matches(name, list(known), 1, cutoff=0.7)
     return f"did you mean {close[0]}? " if close else ""

@@ -4,50 +4,98 @@ docs/commands.md.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from typer.main import get_command
 
 from autoreproduce.cli.app import GROUPS, app
-from autoreproduce.cli.help import option_panels
+from autoreproduce.cli.help import Rows, option_panels
+
+SHARED = 2  # commands that describe an option alike: it's then listed once, under Settings
+OTHER = {"Options": "Common", "Advanced": "Common", "Arguments": "Common"}
 
 HEAD = """# Commands
 
-This page is made by `python -m autoreproduce.cli.manual > docs/commands.md`.
+`python -m autoreproduce.cli.manual > docs/commands.md` makes this page.
 
-`autoreproduce` without a command is `autoreproduce reproduce`. Each setting is also read from the
-environment (`--max-debug` is `AUTOREPRODUCE_MAX_DEBUG`) and from `autoreproduce.toml`
-(`max_debug = 5`); a flag counts before the environment, and that before the file. API keys come
-from the environment alone.
+`autoreproduce` without a command is `autoreproduce reproduce`. Every [setting](#settings) is also
+an environment variable (`--max-debug` is `AUTOREPRODUCE_MAX_DEBUG`) and a key of
+`autoreproduce.toml` (`max_debug = 5`). A flag beats the environment, which beats the file. API keys
+come from the environment only.
 """
 
 
 def manual() -> str:
-    """The page."""
+    """The page: each command with its own options, then the settings that commands share."""
     root: Any = get_command(app)
     ctx = root.make_context("autoreproduce", ["--help"], resilient_parsing=True)
+    groups = {
+        title: [
+            each for name in names for each in _commands(name, root.get_command(ctx, name), ctx)
+        ]
+        for title, names in GROUPS.items()
+    }
+    shared = _shared([panels for pages in groups.values() for _, _, panels in pages])
     parts = [HEAD]
-    for title, commands in GROUPS.items():
+    for title, pages in groups.items():
         parts.append(f"## {title}\n")
-        for name in commands:
-            parts += _pages(name, root.get_command(ctx, name), ctx)
-    return "\n".join(parts)
+        parts += [_page(*page, shared) for page in pages]
+    parts.append("## Settings\n")
+    for title, rows in shared.items():
+        parts += [f"### {title} settings\n", *_table(rows), ""]
+    return "\n".join(parts).rstrip("\n") + "\n"
 
 
-def _pages(name: str, command: Any, parent: Any) -> list[str]:
-    """A command's page; of a group its commands' pages."""
+def _commands(name: str, command: Any, parent: Any) -> list[tuple[str, str, dict[str, Rows]]]:
+    """(usage, help, panels) of a command, or of each command of a group."""
     ctx = command.context_class(command, info_name=name, parent=parent)
     if hasattr(command, "commands"):
-        inner = command.commands.items()
-        return [page for each, one in inner for page in _pages(each, one, ctx)]
+        return [
+            page for each, one in command.commands.items() for page in _commands(each, one, ctx)
+        ]
     usage = " ".join([ctx.command_path, *command.collect_usage_pieces(ctx)])
-    lines = [f"### {ctx.command_path.split(' ', 1)[-1]}\n", f"{_sentence(command.help)}\n"]
-    lines.append(f"```\n{usage}\n```\n")
-    for title, rows in option_panels(command, ctx).items():
-        lines += [f"**{title}**\n", "| | |", "|---|---|"]
-        lines += [f"| `{left.replace('|', '/')}` | {_cell(right)} |" for left, right in rows]
-        lines.append("")
-    return ["\n".join(lines)]
+    return [(usage, _sentence(command.help), option_panels(command, ctx))]
+
+
+def _shared(pages: list[dict[str, Rows]]) -> dict[str, Rows]:
+    """By panel, the options that `SHARED` commands or more describe in the same words."""
+    counted = Counter(row for panels in pages for rows in panels.values() for row in rows)
+    found: dict[str, Rows] = {}
+    known: set[str] = set()
+    for panels in pages:
+        for title, rows in panels.items():
+            new = [row for row in rows if counted[row] >= SHARED and row[0] not in known]
+            known.update(name for name, _ in new)
+            if new:
+                found.setdefault(OTHER.get(title, title), []).extend(new)
+    return found
+
+
+def _page(usage: str, text: str, panels: dict[str, Rows], shared: dict[str, Rows]) -> str:
+    """One command: its usage, its own options, and which shared settings it takes."""
+    taken = {row for rows in panels.values() for row in rows}
+    common = {row for rows in shared.values() for row in rows}
+    name = usage.split(" [", maxsplit=1)[0].split(" ", 1)[1]
+    title = " ".join(word for word in name.split() if word.islower())
+    lines = [f"### {title}\n", f"{text}\n", f"```\n{usage}\n```\n"]
+    if own := [row for rows in panels.values() for row in rows if row not in common]:
+        lines += [*_table(own), ""]
+    also = []
+    for panel, rows in shared.items():
+        anchor = f"[{panel.lower()}](#{panel.lower()}-settings)"
+        has = [row for row in rows if row in taken]
+        names = ", ".join(f"`{left.split()[0]}`" for left, _ in has)
+        if has:
+            also.append(anchor if has == rows else f"{names} of {anchor}")
+    if also:
+        lines.append(f"Settings: {'; '.join(also)}.\n")
+    return "\n".join(lines)
+
+
+def _table(rows: Rows) -> list[str]:
+    cells = [f"| `{left.replace('|', '/')}` | {_cell(right)} |" for left, right in rows]
+    return ["| | |", "|---|---|", *cells]
 
 
 def _sentence(text: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -16,6 +17,7 @@ import typer
 from pydantic.fields import FieldInfo
 
 from autoreproduce.config import FLAGS, Settings
+from autoreproduce.errors import UnknownPriceError, UsageError
 from autoreproduce.runner.settings import load_settings
 
 SECRETS = {"api_key", "github_token"}  # from the environment alone
@@ -34,7 +36,9 @@ Json = Annotated[
     bool,
     typer.Option("--json", help="one JSON object a line, for machines", rich_help_panel=ADVANCED),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="show what it would take, and ask nothing")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="show what it would take, without asking a model")
+]
 TaskName = Annotated[
     str | None, typer.Option(help="data set, id or method; any name with --metric")
 ]
@@ -42,7 +46,7 @@ RequireWord = Literal["reproduced", "partly"]
 Require = Annotated[
     RequireWord | None,
     typer.Option(
-        help="reproduced, partly: exit code 1 if the verdict is less", rich_help_panel=ADVANCED
+        help="reproduced or partly: exit 1 if the verdict is less", rich_help_panel=ADVANCED
     ),
 ]
 ArxivId = Annotated[str | None, typer.Option(help="the paper's arXiv id", metavar="ID")]
@@ -58,7 +62,7 @@ Notify = Annotated[
     str | None,
     typer.Option(
         callback=_checked_notify,
-        help="at the end: bell, or an address that gets JSON",
+        help="when it ends: bell, or a URL to POST JSON to",
         metavar="bell|URL",
         rich_help_panel=ADVANCED,
     ),
@@ -100,13 +104,42 @@ def settings_options(
         def wrapped(**given: Any) -> None:
             values = {name: given.pop(name) for name in ordered}
             set_here = {name: value for name, value in values.items() if value is not None}
-            command(settings=load_settings(set_here), **given)
+            settings = load_settings(set_here, _tell)
+            try:
+                command(settings=settings, **given)
+            except UnknownPriceError as error:  # raised before a folder exists
+                price = _asked_price(error, bool(given.get("json")))
+                command(settings=settings.having(price=price), **given)
 
         wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         wrapped.__annotations__ = {p.name: p.annotation for p in parameters}
         return wrapped
 
     return decorate
+
+
+def _asked_price(error: UnknownPriceError, as_json: bool) -> str:
+    """The price that the user types; where nobody can be asked, the error is raised."""
+    from autoreproduce.models.prices import Rates
+
+    if as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise error
+    print(f"{error.what}. Dollars a million tokens, 0,0,0 if it is free:", file=sys.stderr)
+    while True:
+        price: str = typer.prompt("INPUT,CACHED,OUTPUT", err=True)
+        try:
+            Rates.parse(price)
+        except UsageError as wrong:
+            print(wrong, file=sys.stderr)
+            continue
+        print(f"For the next time: --price {price}, or AUTOREPRODUCE_PRICE", file=sys.stderr)
+        return price
+
+
+def _tell(text: str) -> None:
+    """Where settings came from, for whoever reads the screen."""
+    if sys.stderr.isatty() or ".toml)" in text:
+        print(text, file=sys.stderr)
 
 
 def _parameter(name: str, main: bool) -> inspect.Parameter:

@@ -14,6 +14,7 @@ from autoreproduce.cli.options import (
     MODEL,
     PLACES,
     ArxivId,
+    DryRun,
     Json,
     Notify,
     Require,
@@ -31,7 +32,10 @@ app = CommandApp()
 PaperFile = Annotated[Path | None, typer.Option(help="the paper as a file: .pdf .md .tex .txt")]
 TrialFolder = Annotated[Path | None, typer.Option(help="the trial's folder")]
 DataFolder = Annotated[
-    Path | None, typer.Option(help="published files that you have, or your own task's data")
+    Path | None, typer.Option(help="published files you have, or your own task's data")
+]
+TrialNumber = Annotated[
+    int, typer.Option(min=1, help="which attempt of the same command", rich_help_panel=ADVANCED)
 ]
 ATTEMPT = ("attempt_budget", "attempt_seconds", "max_steps")
 METHOD = (*MODEL, "budget", *ATTEMPT, *section("method"), *section("sandbox"), *section("papers"))
@@ -49,7 +53,7 @@ def reproduce(
     task: TaskName = None,
     metric: Annotated[
         list[str] | None,
-        typer.Option(help="of a task of your own: NAME, NAME:higher, NAME:lower; or A,B"),
+        typer.Option(help="your own task's number: NAME, NAME:higher, NAME:lower; or A,B"),
     ] = None,
     claim: Annotated[
         list[str] | None,
@@ -69,34 +73,33 @@ def reproduce(
     settings: Settings,
     data: DataFolder = None,
     out: TrialFolder = None,
-    trial: Annotated[int, typer.Option(min=1, help="which attempt of the same command")] = 1,
+    trial: TrialNumber = 1,
     require: Require = None,
     solver: Annotated[
-        str, typer.Option(help="what attempts it: a baseline by its name, or agent:NAME")
+        str, typer.Option(help="what attempts it: a baseline's name, or agent:NAME")
     ] = "autoreproduce",
     instruction: Annotated[
         str, typer.Option(help="what else the agents must know", rich_help_panel=ADVANCED)
     ] = "",
+    dry_run: DryRun = False,
     notify: Notify = None,
     json: Json = False,
 ) -> None:
     """Reproduce one experiment: code, its metric, a report."""
+    if dry_run:
+        from autoreproduce.cli.console.estimates import print_reproduce_preview
+
+        asked = (task, arxiv, paper, metric, instruction, settings.profile, claim or ())
+        print_reproduce_preview(asked, experiment, settings, solver, json)
+        return
     if experiment:
+        from autoreproduce.cli.console.papers import reproduce_named
+
         single = {"--task": task, "--metric": metric, "--claim": claim, "--out": out}
         _refuse_beside_experiment([name for name, value in single.items() if value])
-        _reproduce_experiments(
-            experiment,
-            arxiv,
-            paper,
-            settings,
-            data,
-            trial,
-            instruction,
-            solver,
-            require,
-            json,
-            notify,
-        )
+        source = arxiv, paper
+        how = trial, instruction, solver
+        reproduce_named(experiment, source, settings, data, how, require, json, notify)
         return
     from autoreproduce.cli.console.attempts import command_line, terminal_view
     from autoreproduce.runner import api
@@ -116,7 +119,9 @@ def reproduce(
         command=command_line(),
         settings=settings,
     )
-    _end(done, json, f"--trial {trial + 1}" if out is None else "another --out", require, notify)
+    end_of_trial(
+        done, json, f"--trial {trial + 1}" if out is None else "another --out", require, notify
+    )
 
 
 @app.command()
@@ -129,16 +134,23 @@ def plan(
     paper: Annotated[str, typer.Argument(help="arXiv id, file (.pdf .md .tex .txt), LaTeX folder")],
     settings: Settings,
     data: DataFolder = None,
+    dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """List a paper's experiments, and what each needs."""
+    """List a paper's experiments, and what each needs.
+
+    Without a model it says what the paper's text shows, and what an experiment may take.
+    """
+    from autoreproduce.cli.console.estimates import print_plan_preview
     from autoreproduce.cli.console.papers import print_plan
     from autoreproduce.models.budget import Budget
     from autoreproduce.runner.api_results import note_to_stderr
     from autoreproduce.runner.whole_paper.plan import named_paper, plan_paper
 
-    budget = Budget.parse(settings.budget.total)
-    print_plan(plan_paper(named_paper(paper), settings, budget, note_to_stderr, data), json)
+    source, budget = named_paper(paper), Budget.parse(settings.budget.total)
+    if print_plan_preview(source, settings, dry_run, json):
+        return
+    print_plan(plan_paper(source, settings, budget, note_to_stderr, data), json)
 
 
 @app.command()
@@ -147,6 +159,13 @@ def resume(
     *,
     folder: Annotated[Path, typer.Argument(help="a trial's folder")],
     settings: Settings,
+    data: Annotated[
+        Path | None, typer.Option(help="the data that it was made with, if it was")
+    ] = None,
+    solver: Annotated[
+        str | None,
+        typer.Option(help="the solver that it was made with, if that is module:Class of yours"),
+    ] = None,
     require: Require = None,
     notify: Notify = None,
     json: Json = False,
@@ -156,10 +175,12 @@ def resume(
     from autoreproduce.runner.api import watched_attempt
     from autoreproduce.runner.request import resumed
 
-    request = resumed(folder, settings)
+    request = resumed(folder, settings, solver, data)
     view = terminal_view(json, settings.runs_dir, request.solver)
     done = watched_attempt(request, view)
-    _end(done, json, "the command that made it, with another --trial or --out,", require, notify)
+    end_of_trial(
+        done, json, "the command that made it, with another --trial or --out,", require, notify
+    )
 
 
 @app.command()
@@ -197,7 +218,7 @@ def lineage(
     request = Request(
         chosen, settings, solver="lineage", out=out, paper_file=paper, command=command_line()
     )
-    _end(watched_attempt(request, terminal_view(json)), json, "another --out")
+    end_of_trial(watched_attempt(request, terminal_view(json)), json, "another --out")
 
 
 def _refuse_beside_experiment(given: list[str]) -> None:
@@ -211,65 +232,14 @@ def _refuse_beside_experiment(given: list[str]) -> None:
         )
 
 
-def _reproduce_experiments(
-    names: list[str],
-    arxiv: str | None,
-    paper: Path | None,
-    settings: Settings,
-    data: Path | None,
-    trial: int,
-    instruction: str,
-    solver: str,
-    require: RequireWord | None,
-    json: bool,
-    notify: str | None,
-) -> None:
-    """Several experiments of a paper; the exit code is the highest of their trials."""
-    from autoreproduce.cli.console.attempts import (
-        command_line,
-        exit_code,
-        notify_end,
-        terminal_view,
-        unmet_requirement,
-        write_end,
-    )
-    from autoreproduce.cli.console.papers import print_paper_end
-    from autoreproduce.runner.api_results import note_to_stderr
-    from autoreproduce.runner.whole_paper.plan import paper_source
-    from autoreproduce.runner.whole_paper.run import PaperRequest, reproduce_experiments
-
-    source, command = paper_source(arxiv, paper), command_line()
-    request = PaperRequest(
-        source, names, settings, data, trial, instruction, command=command, solver=solver
-    )
-    done = reproduce_experiments(
-        request,
-        note_to_stderr,
-        terminal_view(json, settings.runs_dir, solver),
-        lambda each: write_end(each, json, f"--trial {trial + 1}"),
-    )
-    print_paper_end(done, json)
-    for each in done.trials:
-        notify_end(each, notify)
-    codes = [code for each in done.trials if (code := exit_code(each))]
-    unmet = [
-        f"{one.name}: {text}"
-        for one, each in zip(done.chosen, done.trials, strict=False)
-        if (text := unmet_requirement(each, require))
-    ]
-    for text in unmet:
-        typer.echo(text, err=True)
-    if codes or unmet:
-        raise typer.Exit(max(codes, default=1))
-
-
-def _end(
+def end_of_trial(
     done: Reproduction,
     json: bool,
     another: str,
     require: RequireWord | None = None,
     notify: str | None = None,
 ) -> None:
+    """Say how a trial ended, and exit with its code; `another` is what begins a further one."""
     from autoreproduce.cli.console.attempts import (
         exit_code,
         notify_end,

@@ -26,7 +26,7 @@ Judges = Annotated[
     list[str] | None,
     typer.Option("--judge", help="a judge's model, provider:name; may be repeated"),
 ]
-Repeats = Annotated[int, typer.Option(min=1, help="how often each judge reads")]
+Repeats = Annotated[int, typer.Option(min=1, help="readings by each judge")]
 Points = Annotated[
     Literal["paper", "curated"] | None,
     typer.Option(
@@ -62,7 +62,7 @@ RequirementsFile = Annotated[
     Path | None,
     typer.Option(
         "--requirements",
-        help="file of packages that the program needs: h5py, yacs==0.1.8",
+        help="file of packages the program needs: h5py, yacs==0.1.8",
         rich_help_panel=ADVANCED,
     ),
 ]
@@ -71,6 +71,22 @@ BesideFiles = Annotated[
     typer.Option(
         "--beside",
         help="a file of yours beside the program while it runs, not judged; may be repeated",
+        rich_help_panel=ADVANCED,
+    ),
+]
+CarriedNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="a file of the program over 100 MB that its run needs; may be repeated",
+        metavar="NAME",
+        rich_help_panel=ADVANCED,
+    ),
+]
+ShowClaims = Annotated[
+    bool,
+    typer.Option(
+        "--show-claims",
+        help="print the claims' keys, under which the program writes its numbers, and exit",
         rich_help_panel=ADVANCED,
     ),
 ]
@@ -93,14 +109,14 @@ ReferencePath = Annotated[
 ]
 OwnMetric = Annotated[
     str | None,
-    typer.Option(help="of a task of your own: NAME, or NAME:higher", rich_help_panel=ADVANCED),
+    typer.Option(help="your own task's number: NAME, or NAME:higher", rich_help_panel=ADVANCED),
 ]
 
 
 @app.command()
 @settings_options(
     (
-        *(*ONE_MODEL, "budget", *section("sandbox"), "time_limit_minutes"),
+        *(*ONE_MODEL, "budget", "seeds", *section("sandbox"), "time_limit_minutes"),
         *(*section("papers"), "profile", *PLACES),
     ),
     main=("model", "base_url", "budget"),
@@ -120,10 +136,12 @@ def score(
     data_at: DataAt = "",
     requirements: RequirementsFile = None,
     beside: BesideFiles = None,
+    carry: CarriedNames = None,
     claim: ClaimTexts = None,
+    show_claims: ShowClaims = False,
     system: SystemName = None,
     data: Annotated[
-        Path | None, typer.Option(help="published files that you have, or your own task's data")
+        Path | None, typer.Option(help="published files you have, or your own task's data")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="the trial's folder")] = None,
     fail_under: Floors = None,
@@ -158,6 +176,7 @@ def score(
         data_at=data_at,
         requirements=requirements,
         beside=beside or [],
+        carry=carry or [],
         claims=claim or [],
         system=system,
         paper=paper,
@@ -169,6 +188,9 @@ def score(
         out=out,
         settings=settings,
     )
+    if show_claims:
+        _print_claims(request.task, json)
+        return
     if dry_run:
         _print_plan(plan_of_scoring(request), json)
         return
@@ -176,6 +198,23 @@ def score(
     for one in found:
         print_scores(one, json)
     raise typer.Exit(scores_exit_code(found.trials, floors) or (3 if found.damaged else 0))
+
+
+def _print_claims(task: Any, as_json: bool) -> None:
+    """The keys of metrics.json with what each is, as `--metric-from KEY=FILE:PLACE` takes them."""
+    from autoreproduce.claims.user_claims import claims_of_task
+    from autoreproduce.errors import UsageError
+    from autoreproduce.evaluation.report.claims_table import unjudged_row
+
+    file = claims_of_task(task) if task else None
+    if file is None or not file.claims:
+        raise UsageError("there are no claims to show", fix="add --task NAME, or --claim TEXT")
+    rows = {claim.id: unjudged_row(claim, "") for claim in file.claims}
+    if as_json:
+        print(json_module.dumps({key: row.name for key, row in rows.items()}))
+        return
+    for key, row in rows.items():
+        print(f"{key}  {row.name}, paper {row.paper}")
 
 
 def _print_plan(plan: dict[str, Any], as_json: bool) -> None:

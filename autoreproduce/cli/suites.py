@@ -1,4 +1,4 @@
-"""The commands `suite`, `watch`, `compare` and `report`: many trials."""
+"""The commands `suite`, `watch`, `compare`, `report` and `badge`: many trials, and their pages."""
 
 from __future__ import annotations
 
@@ -19,10 +19,17 @@ if TYPE_CHECKING:
 
 app = CommandApp()
 Several = list[str]
-OnlyThese = Annotated[Several | None, typer.Option(help="only these, with commas between")]
+OnlyThese = Annotated[Several | None, typer.Option(help="only these: A,B")]
 SuiteFolder = Annotated[Path, typer.Argument(help="a suite's folder")]
 Solvers = Annotated[
-    Several | None, typer.Option(help="these, one variant each, in place of the file's variants")
+    Several | None, typer.Option(help="one variant each, replacing the file's variants")
+]
+Trust = Annotated[
+    bool,
+    typer.Option(
+        "--trust",
+        help="the file is mine: it may import solvers, and name addresses, paths and sandboxes",
+    ),
 ]
 MaskedCounts = Annotated[
     Several | None,
@@ -33,7 +40,7 @@ MaskedCounts = Annotated[
 Gold = Annotated[
     str | None,
     typer.Option(
-        help="of autoexperiment: here takes the numbers that the code gives on this machine",
+        help="of autoexperiment: here takes the numbers the code gives on this machine",
         rich_help_panel=ADVANCED,
     ),
 ]
@@ -49,14 +56,14 @@ def suite(
     variants: OnlyThese = None,
     solvers: Solvers = None,
     trials: Annotated[
-        int | None, typer.Option(min=1, help="of each task under each variant")
+        int | None, typer.Option(min=1, help="attempts of each task under each variant")
     ] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="trials at once")] = None,
     executor: Annotated[
         str | None, typer.Option(help="what attempts the trials: local, slurm, ray")
     ] = None,
     budget: Annotated[
-        str | None, typer.Option(help="over the whole suite: dollars, or '1000000 tokens'")
+        str | None, typer.Option(help="for the whole suite: dollars, or '1000000 tokens'")
     ] = None,
     set_: Annotated[
         Several | None,
@@ -66,9 +73,8 @@ def suite(
     ] = None,
     model: Annotated[str | None, typer.Option(help="short for --set model=...")] = None,
     base_url: Annotated[str | None, typer.Option(help="short for --set base_url=...")] = None,
-    data: Annotated[
-        Path | None, typer.Option(help="a folder of published files that you have")
-    ] = None,
+    price: Annotated[str | None, typer.Option(help="short for --set price=...")] = None,
+    data: Annotated[Path | None, typer.Option(help="a folder of published files you have")] = None,
     out: Annotated[Path | None, typer.Option(help="the suite's folder [runs/suites/NAME]")] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="print the plan and what it may take")
@@ -82,6 +88,7 @@ def suite(
     ] = None,
     n: MaskedCounts = None,
     gold: Gold = None,
+    trust: Trust = False,
     require: Require = None,
     notify: Notify = None,
     json: Json = False,
@@ -95,11 +102,12 @@ def suite(
     from autoreproduce.runner.suite.plan import split_changes
     from autoreproduce.runner.suite.view import open_suite_view
 
-    short = [f"{key}={value}" for key, value in (("model", model), ("base_url", base_url)) if value]
+    given = {"model": model, "base_url": base_url, "price": price}
+    short = [f"{key}={value}" for key, value in given.items() if value]
     of_executors, changes = split_changes([*(set_ or ()), *short])
     masked = [each for part in n or () for each in part.split(",")]
     chosen = tasks or (), variants or (), trials
-    plan = api.plan_suite(file, *chosen, dataset, masked, changes, gold, solvers or ())
+    plan = api.plan_suite(file, *chosen, dataset, masked, changes, gold, solvers or (), trust)
     plan.suite.change_executor(executor, of_executors)
     if dry_run:
         from autoreproduce.runner.suite.estimate import print_estimate
@@ -121,7 +129,7 @@ def suite(
 def watch(
     *,
     folder: SuiteFolder,
-    once: Annotated[bool, typer.Option("--once", help="show it as it is now, and end")] = False,
+    once: Annotated[bool, typer.Option("--once", help="show it once, and exit")] = False,
 ) -> None:
     """Watch a suite that runs in another terminal."""
     from autoreproduce.runner.suite.watch import watch as watch_suite
@@ -134,7 +142,9 @@ def watch(
 
 @app.command()
 def work(
-    *, job: Annotated[Path, typer.Argument(help="the job.json in a trial's folder of a suite")]
+    *,
+    job: Annotated[Path, typer.Argument(help="the job.json in a trial's folder of a suite")],
+    trust: Trust = False,
 ) -> None:
     """Attempt one trial of a suite by its job.json.
 
@@ -150,7 +160,7 @@ def work(
 
     if hasattr(signal, "SIGUSR2"):  # how Slurm announces the end of a job's time
         signal.signal(signal.SIGUSR2, warned)
-    ended = Worker(read_job(job), note=lambda text: print(text, flush=True)).run()
+    ended = Worker(read_job(job, trust), note=lambda text: print(text, flush=True)).run()
     print(f"{ended.status}: {ended.reason}" if ended.reason else ended.status)
     raise typer.Exit(0 if ended.scored else 130 if ended.status == "stopped" else 4)
 
@@ -210,12 +220,18 @@ def _print_comparison(found: list[Compared], notes: list[str], title: str, json:
 
 @app.command()
 def report(
-    *, folder: Annotated[Path, typer.Argument(help="a trial's folder, or a suite's")]
+    *,
+    folder: Annotated[Path, typer.Argument(help="a trial's folder, or a suite's")],
+    pdf: Annotated[
+        bool, typer.Option("--pdf", help="of a trial: print it too, by Chromium")
+    ] = False,
 ) -> None:
     """Write a trial's report again, or a suite's static site."""
     from autoreproduce.trials.folders import trials_below
 
     if trials_below(folder) not in ([], [folder]):
+        if pdf:
+            raise UsageError("--pdf prints a trial's report", fix="name a trial's folder")
         from autoreproduce.evaluation.site.write import write_site
 
         print(write_site(folder))
@@ -224,7 +240,20 @@ def report(
     from autoreproduce.trials.trial import Trial
 
     record = Trial.read(folder).record
-    print(write_report(folder, record.stored_task() if record.task_json else None))
+    page = write_report(folder, record.stored_task() if record.task_json else None)
+    print(page)
+    if pdf:
+        from autoreproduce.evaluation.report.pdf import write_pdf
+
+        print(write_pdf(page))
+
+
+@app.command()
+def badge(*, folder: Annotated[Path, typer.Argument(help="a trial's folder")]) -> None:
+    """Write a trial's badge.svg, and print its line for a README."""
+    from autoreproduce.evaluation.report.badge import write_badge
+
+    print(write_badge(folder))
 
 
 def _print_summary(summary: SuiteSummary, json: bool) -> None:
@@ -243,4 +272,4 @@ def _print_summary(summary: SuiteSummary, json: bool) -> None:
     if summary.reason:
         print(f"{summary.why}: {one_line(summary.reason)}")
     if summary.why != "not written":
-        print(f"results: {summary.folder / 'results.csv'} and results.parquet")
+        print(f"results: {summary.folder / 'results.csv'}")

@@ -11,16 +11,21 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
 from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.evaluation.data_place import DataPlace, data_place
 from autoreproduce.evaluation.judging.program import LARGEST, is_safe
-from autoreproduce.files.bounded import parse_json
+from autoreproduce.files.bounded import LARGEST_JSON, parse_json
+from autoreproduce.files.shared import read_plain
 from autoreproduce.trials.metric_source import parse_metric_source
 
+if TYPE_CHECKING:
+    from autoreproduce.trials.trial import Trial
+
+FILE = "outside_run.json"
 PLACES = ("data_at", "metric_from", "packages", "beside")
 
 
@@ -67,6 +72,11 @@ class OutsideRun:
         return data_place(self.data_at) if self.data_at else DataPlace()
 
 
+def at_seed(command: str, seed: int) -> str:
+    """The command with the seed in place of `{seed}`."""
+    return command.replace("{seed}", str(seed))
+
+
 def recorded_run(inputs: Mapping[str, str | None], command: str) -> OutsideRun:
     """The run that a trial's record states. Raises TrialError if it was altered to none."""
     given = {key: inputs.get(key) or "" for key in PLACES}
@@ -79,6 +89,21 @@ def recorded_run(inputs: Mapping[str, str | None], command: str) -> OutsideRun:
             f"how the program was run cannot be read ({' '.join(str(error).split())[:200]})",
             fix="score the program again, with a new folder by --out",
         ) from None
+
+
+def write_outside_run(trial: Trial, run: OutsideRun) -> None:
+    """Write down how a trial's program is run, for its further runs."""
+    content = {"command": run.command, "metric_from": run.metric_from, "data_at": run.data_at}
+    trial.write(FILE, json.dumps({**content, "beside": dict(run.beside)}, indent=1) + "\n")
+
+
+def read_outside_run(folder: Path) -> OutsideRun | None:
+    """What was written down in a trial's folder, None without it or if it cannot be read."""
+    try:
+        found = TypeAdapter(OutsideRun).validate_json(read_plain(folder / FILE, LARGEST_JSON))
+    except (OSError, ValueError, UsageError):
+        return None
+    return found
 
 
 def read_beside(paths: Sequence[Path]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What stands behind a program's numbers by its own record: the runs of a mean, the items measured.
+"""What is behind a program's numbers by its own record: the runs of a mean, the items measured.
 
 A mean counts as many runs as the program wrote values of, and one without them counts as one run. A
 number whose saved predictions are not as many as the paper's split has items was computed on

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from autoreproduce.claims.verdicts.trial_verdict import verdict_of
 from autoreproduce.evaluation.report.claims_table import ClaimRow, claim_rows, unjudged_row
+from autoreproduce.evaluation.report.evidence import gather
+from autoreproduce.evaluation.report.headline import Headline, headline
 from autoreproduce.evaluation.report.page import whole_page
-from autoreproduce.evaluation.report.verdict import ReportVerdict, verdict
+from autoreproduce.evaluation.report.paper_table import ClaimGrid, paper_tables
 from autoreproduce.evaluation.report.wording import duration, money
 from autoreproduce.trials.steps import model_results
 from autoreproduce.trials.trial import Trial
@@ -32,13 +33,14 @@ class PaperTrial:
 
 @dataclass(frozen=True)
 class TrialSection:
-    """One trial on the page: its link, verdict, claims and cost. `shared`: calls that another trial
-    of the paper had paid for.
+    """One trial on the page: its link, first words, claims and cost. `shared`: calls that another
+    trial of the paper had paid for.
     """
 
     name: str
     link: str
-    verdict: ReportVerdict
+    head: Headline
+    tables: list[ClaimGrid]
     rows: list[ClaimRow]
     cost: str
     seconds: str
@@ -83,17 +85,17 @@ def _experiment_section(
 
 
 def _trial_section(trial: PaperTrial) -> TrialSection:
-    read = Trial.read(trial.folder)
-    outcome = read.outcome
-    last = read.steps[-1].phase if read.steps else ""
+    found = gather(trial.folder, versions=False)
+    outcome = found.outcome
     return TrialSection(
         name=trial.folder.resolve().name,
         link=quote(f"{trial.place}/report.html"),
-        verdict=verdict(outcome, read.record.stored_task(), last),
-        rows=claim_rows(verdict_of(trial.folder)),
+        head=headline(found, found.task()),
+        tables=paper_tables(found.verdict),
+        rows=claim_rows(found.verdict),
         cost=money(outcome.cost if outcome else None),
         seconds=duration(outcome.seconds if outcome else 0.0),
-        shared=sum(call.shared for call in model_results(read.steps)),
+        shared=sum(call.shared for call in model_results(found.steps)),
     )
 
 

@@ -15,13 +15,15 @@ from typing import Any
 from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.evaluation.report import comparison
 from autoreproduce.evaluation.report.evidence import Evidence, gather, text_in
+from autoreproduce.evaluation.report.headline import headline
 from autoreproduce.evaluation.report.packages import requirements
-from autoreproduce.evaluation.report.page import banners, claims_content, environment
-from autoreproduce.evaluation.report.verdict import metric_name, verdict
+from autoreproduce.evaluation.report.page import banners, claims_content, environment, fine_print
+from autoreproduce.evaluation.report.verdict import metric_name
 from autoreproduce.evaluation.report.versions import tracked_files
 from autoreproduce.evaluation.report.wording import clean
 from autoreproduce.files.tree import Tree
 from autoreproduce.task import Task
+from autoreproduce.trials.folders import refuse_links
 from autoreproduce.trials.journal import write_whole
 from autoreproduce.trials.steps import ExecutionResult
 
@@ -32,12 +34,14 @@ def write_result(trial_folder: Path, task: Task | None, found: Evidence | None =
     """Write `result/` into a trial's folder, also a failed trial's, and return its path.
 
     `found` spares reading the folder again.
-    Raises UsageError if the folder does not exist, TrialError if a file cannot be written.
+    Raises UsageError if the folder does not exist, TrialError if a file cannot be written or the
+    folder holds a link.
     """
     if not trial_folder.is_dir():
         raise UsageError(
             f"{trial_folder} is no folder", fix="name a trial's folder, such as one below runs/"
         )
+    refuse_links(trial_folder)
     found = found or gather(trial_folder)
     task = task or found.task()
     program = _program_files(trial_folder)
@@ -114,6 +118,7 @@ def _readme_text(
         or found.paper.get("title")
         or (found.record.task if found.record else "")
     )
+    head = headline(found, task)
     text: Any = (
         environment()
         .get_template("README.md.j2")
@@ -123,9 +128,10 @@ def _readme_text(
             record=found.record,
             outcome=found.outcome,
             title=f"Reproduction of {title}" if title else "A reproduction",
-            verdict=verdict(found.outcome, task, found.last_phase),
+            head=head,
             metric=metric_name(found.outcome, task),
-            banners=banners(found, task),
+            banners=banners(found, task, head.reasons),
+            fine_print=fine_print(found),
             rows=comparison.rows(found.outcome, task),
             **claims_content(found),
             names=[clean(name) for name in sorted(contents)],

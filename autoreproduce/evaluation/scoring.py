@@ -12,9 +12,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autoreproduce import Score, Scorer
+from autoreproduce.contracts import Score
 from autoreproduce.errors import AutoReproduceError, BudgetError, TrialError, UsageError
 from autoreproduce.evaluation.judging.asked import ASKED
+from autoreproduce.evaluation.scorers import Scorer
 from autoreproduce.files.bounded import LARGEST_JSON, parse_json
 from autoreproduce.files.shared import read_plain
 from autoreproduce.trials.journal import now, write_whole

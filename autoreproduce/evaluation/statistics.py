@@ -1,11 +1,12 @@
-"""Means with intervals, and correlations: SciPy's, with the rules for few values in one place."""
+"""Means with intervals, and correlations, with the rules for few values in one place."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import fmean, stdev
+from statistics import correlation, fmean, stdev
 
 
 @dataclass(frozen=True)
@@ -51,14 +52,8 @@ def estimate(values: Sequence[float], seed: int = 0, resamples: int = 9999) -> M
 
 
 def pearson(one: Sequence[float], other: Sequence[float]) -> Correlation:
-    """Pearson's r with Fisher's interval (SciPy's `pearsonr`)."""
-    if not _is_defined(one, other):
-        return Correlation(None, None, None, len(one))
-    from scipy import stats
-
-    found = stats.pearsonr(one, other)
-    interval = found.confidence_interval(0.95) if len(one) > 3 else None
-    return _with_interval(float(found.statistic), interval, len(one))
+    """Pearson's r with Fisher's interval."""
+    return _correlation(one, other, lambda value: 1.0)
 
 
 def spearman(one: Sequence[float], other: Sequence[float]) -> Correlation:
@@ -66,16 +61,33 @@ def spearman(one: Sequence[float], other: Sequence[float]) -> Correlation:
 
     Source of the variance: Bonett and Wright, Psychometrika 65 (2000), 23-28.
     """
-    if not _is_defined(one, other):
-        return Correlation(None, None, None, len(one))
-    from scipy import stats
+    return _correlation(_ranks(one), _ranks(other), lambda value: 1 + value**2 / 2)
 
-    value = float(stats.spearmanr(one, other).statistic)
-    if len(one) <= 3 or abs(value) >= 1:
-        return Correlation(value, None, None, len(one))
-    half = 1.959964 * math.sqrt((1 + value**2 / 2) / (len(one) - 3))
+
+def _correlation(
+    one: Sequence[float], other: Sequence[float], variance: Callable[[float], float]
+) -> Correlation:
+    """With Fisher's interval, which there is of four pairs or more that don't lie on a line.
+
+    Of n pairs `variance` / (n − 3) is the transformed value's variance.
+    """
+    count = len(one)
+    if not _is_defined(one, other):
+        return Correlation(None, None, None, count)
+    value = max(-1.0, min(1.0, correlation(one, other)))
+    if count <= 3 or abs(value) >= 1:
+        return Correlation(value, None, None, count)
+    half = 1.959964 * math.sqrt(variance(value) / (count - 3))
     middle = math.atanh(value)
-    return Correlation(value, math.tanh(middle - half), math.tanh(middle + half), len(one))
+    return Correlation(value, math.tanh(middle - half), math.tanh(middle + half), count)
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    """From 1; equal values share the mean of their ranks."""
+    ordered = sorted(values)
+    return [
+        (bisect_left(ordered, value) + bisect_right(ordered, value) + 1) / 2 for value in values
+    ]
 
 
 def krippendorff_alpha(units: Sequence[Sequence[float]]) -> float | None:
@@ -112,9 +124,3 @@ def _is_defined(one: Sequence[float], other: Sequence[float]) -> bool:
     if len(one) != len(other):
         raise ValueError(f"{len(one)} values against {len(other)}")
     return len(one) >= 3 and len(set(one)) > 1 and len(set(other)) > 1
-
-
-def _with_interval(value: float, interval: tuple[float, float] | None, count: int) -> Correlation:
-    if interval is None or any(math.isnan(end) for end in interval):
-        return Correlation(value, None, None, count)
-    return Correlation(value, float(interval[0]), float(interval[1]), count)

@@ -8,11 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autoreproduce import Submission
 from autoreproduce.config import digest
+from autoreproduce.contracts import Submission
 from autoreproduce.errors import UsageError
+from autoreproduce.evaluation.carried_files import CarriedFiles, lay_carried
 from autoreproduce.evaluation.judging.program import Program, is_safe
-from autoreproduce.evaluation.outside_run import PLACES, OutsideRun
+from autoreproduce.evaluation.outside_run import PLACES, OutsideRun, at_seed
 from autoreproduce.evaluation.structure.measure import program_in
 from autoreproduce.files.tree import Tree
 from autoreproduce.sandboxes.counted import execute_counted
@@ -24,26 +25,39 @@ from autoreproduce.trials.workspace import Workspace
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from autoreproduce import Observer, Sandbox
     from autoreproduce.config import Settings
+    from autoreproduce.contracts import Sandbox
     from autoreproduce.sandboxes.setup import SandboxSetup
     from autoreproduce.task import Task
+    from autoreproduce.trials.steps import Observer
 
 NOT_RUN = "not run"
 
 
 def submission_folder(
-    program: Program, task: Task, runs: Path, run: OutsideRun | None, system: str | None = None
+    program: Program,
+    task: Task,
+    runs: Path,
+    run: OutsideRun | None,
+    system: str | None = None,
+    carried: CarriedFiles | None = None,
 ) -> Path:
     """Where the trial of a program lies: the same program, task, run and system have the same
     folder.
     """
-    asked: list[Any] = [program.files, task.id, task.profile, task.instruction]
+    tree = [carried.digest] if carried and carried.names else []
+    asked: list[Any] = [program.files, *tree, task.id, task.profile, task.instruction]
     asked += [run.command if run else None, *([system] if system else [])]
     if more := [*(run.places if run else {}).values(), *task.user_claims]:
         asked.append(more)
     what = digest(asked)
     return runs / f"{task.id}-{task.profile}-external-{what[:8]}"
+
+
+def program_digest_of(program: Program, carried: CarriedFiles | None) -> str:
+    """Of the program's text, and of its tree if it has one."""
+    whole = [program.files, carried.digest] if carried and carried.names else program.files
+    return digest(whole)
 
 
 def lay_out(
@@ -53,15 +67,16 @@ def lay_out(
     observers: Sequence[Observer] = (),
     system: str | None = None,
     run: OutsideRun | None = None,
+    carried: CarriedFiles | None = None,
 ) -> Trial:
     """Make the trial's folder with the program as its one commit, or open the one that is there.
 
-    `system`: who wrote the program.
+    `system`: who wrote the program. `carried`: its whole tree, for the run.
 
     Raises UsageError where the folder holds another program, or one whose data or numbers were
     found elsewhere: its scores would pass for this one's.
     """
-    program_digest = digest(program.files)
+    program_digest = program_digest_of(program, carried)
     places = run.places if run else {}
     record = TrialRecord(
         task=task.id,
@@ -100,6 +115,9 @@ def lay_out(
         space.open()
         given = {"preprocess.py": task.preprocess} if task.preprocess else {}
         space.commit({**given, **program.files}, "the program as it was handed in")
+        if carried is not None:
+            carried.copy_to(trial.folder)
+            lay_carried(trial.folder, trial.workspace)
     return trial
 
 
@@ -112,7 +130,8 @@ def _watched_run(
     trial: Trial, sandbox: Sandbox, asked: OutsideRun, limit: float
 ) -> ExecutionResult:
     """Run the command; if it starts one Python program, the probe sees what that does."""
-    tree, command, place = Tree(trial.workspace), asked.command, asked.place
+    tree, place = Tree(trial.workspace), asked.place
+    command = at_seed(asked.command, trial.record.seed)
     for name, text in asked.beside.items():
         tree.write(name, text)
     names = dict.fromkeys(tree.files(), "")

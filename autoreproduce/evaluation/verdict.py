@@ -8,7 +8,7 @@ sentence says both.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -17,11 +17,11 @@ from autoreproduce.claims.claim import Rules
 from autoreproduce.claims.plain import letters_alone
 from autoreproduce.claims.verdicts.comparable import MeasuredAs
 from autoreproduce.claims.verdicts.intervals import mean_interval
+from autoreproduce.claims.verdicts.judging import judge_all
 from autoreproduce.claims.verdicts.orderings import judge_orderings
 from autoreproduce.claims.verdicts.overall import Method, Overall, overall, sentence
 from autoreproduce.claims.verdicts.readings import ReadingsVerdict
 from autoreproduce.claims.verdicts.trial_verdict import JudgedClaim, Level, SeedRun, TrialVerdict
-from autoreproduce.claims.verdicts.verdict import judge_all
 from autoreproduce.evaluation.own_record import items_problem, record_remarks, single_values
 from autoreproduce.evaluation.report.verdict import number_words
 from autoreproduce.evaluation.report.wording import number
@@ -52,13 +52,15 @@ def judge_trial(
     method: Method | None = None,
     readings: ReadingsVerdict | None = None,
     remarks: Sequence[str] = (),
+    constants: Mapping[str, str] | None = None,
 ) -> TrialVerdict:
     """The verdict on a trial whose program ran in full; `runs` holds at least that run.
 
     `claims` None: none are known. `choices` may make some incomparable. `remarks` are shown as
-    they are; those that follow from the runs are added.
+    they are; those that follow from the runs are added. `constants`: where in the source text a
+    number stands, by its key: it was printed and not computed.
     """
-    judged = _judged_claims(claims, runs, task, choices) if claims else []
+    judged = _judged_claims(claims, runs, task, choices, constants or {}) if claims else []
     reasons = {one.claim.id for one in judged if one.verdict.word == "not comparable"}
     orders = [
         order
@@ -72,6 +74,8 @@ def judge_trial(
         method=method,
         method_needed=bool(task.number_cannot_tell),
     )
+    if readings is not None and whole.word == "not comparable":
+        readings = readings.model_copy(update={"comparable": False})
     level, words = number_words(outcome, task)
     values = _values(runs)
     return TrialVerdict(
@@ -94,13 +98,19 @@ def judge_trial(
 
 
 def _judged_claims(
-    file: ClaimsFile, runs: Sequence[SeedRun], task: Task, choices: Sequence[Choice]
+    file: ClaimsFile,
+    runs: Sequence[SeedRun],
+    task: Task,
+    choices: Sequence[Choice],
+    constants: Mapping[str, str],
 ) -> list[JudgedClaim]:
     measured = _measured(file, runs, task)
     reasons = _reasons(file.claims, task, choices)
     for claim in file.claims:
         if problem := items_problem(claim, runs[0], choices):
             reasons.setdefault(claim.id, problem)
+        if place := constants.get(claim.id):
+            reasons[claim.id] = f"printed, not computed: the number stands in {place}"
     verdicts = judge_all(file, measured, reasons)
     number_of = _claim_of_number(file.claims, task)
     recomputed = all(run.recomputed for run in runs if run.value is not None)
@@ -190,7 +200,7 @@ def _sentence(
 
 
 def _short(reason: str) -> str:
-    """A long reason without its explanation, which stands in the table."""
+    """A long reason without its explanation, which is in the table."""
     return reason if len(reason) <= LONGEST_REASON else reason.partition(": ")[0]
 
 

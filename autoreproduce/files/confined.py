@@ -17,6 +17,7 @@ are read by the dozen (JSON, YAML, Python source) need none: `bounded` has prove
 from __future__ import annotations
 
 import contextlib
+import errno
 import importlib
 import inspect
 import json
@@ -35,6 +36,7 @@ from pydantic import TypeAdapter, ValidationError
 from autoreproduce.errors import (
     AutoReproduceError,
     ReaderCrashError,
+    ReaderError,
     ReaderMemoryError,
     ReaderOutputError,
     ReaderTimeError,
@@ -237,5 +239,11 @@ def _answer_to(order: dict[str, Any]) -> bytes:
     except AutoReproduceError as error:
         facts = {"kind": error.kind, "what": error.what[:2000], "fix": error.fix[:2000]}
         answer = {"error": facts}
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        answer = {
+            "error": {"kind": ReaderError.kind, "what": "the disk is full", "fix": "make room"}
+        }
     # half a surrogate pair cannot be encoded
     return json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import tempfile
 import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -18,6 +19,7 @@ from autoreproduce.errors import AutoReproduceError
 
 # Bytes that git may print: a tree of a few entries can list billions of files.
 LARGEST_OUTPUT = 256 * 2**20
+LARGEST_COMPLAINT = 2**20  # bytes of its errors that are kept: a server can add to them
 LARGEST_FILE = 2 * 2**30  # bytes of one file that git writes, the pack of a whole repository
 NO_CONFIGURATION = {
     "GIT_CONFIG_NOSYSTEM": "1",
@@ -58,23 +60,34 @@ def run_git(
     *,
     protocols: str = "http:https",
     environment: Mapping[str, str] | None = None,
+    given: bytes = b"",
+    most: int | None = None,
+    memory: int | None = None,
 ) -> bytes:
-    """What git prints, run in `folder`. `protocols`: those that it may use, with colons between.
+    """What git prints, run in `folder`. `protocols`: those that it may use, with colons between;
+    `given`: its standard input; `most`: bytes that it may print, LARGEST_OUTPUT if not given;
+    `memory`: bytes of address space.
 
     Raises GitError with git's own message, after `seconds`, or if it prints too much: all of it is
     killed. Raises FileNotFoundError if git is not installed.
     """
+    most = LARGEST_OUTPUT if most is None else most
     settings = [part for each in _SETTINGS for part in ("-c", each)]
-    limited = f'ulimit -f {LARGEST_FILE // 512}; exec git "$@"'  # sh counts in 512 bytes
-    process = subprocess.Popen(
-        ["sh", "-c", limited, "git", *settings, *arguments],
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        env={**_environment(), "GIT_ALLOW_PROTOCOL": protocols, **(environment or {})},
-    )
+    limits = f"ulimit -f {LARGEST_FILE // 512}"  # sh counts in 512 bytes
+    limits += f"; ulimit -v {memory // 1024}" if memory else ""
+    limited = f'{limits}; exec git "$@"'
+    with tempfile.TemporaryFile() as source:
+        source.write(given)
+        source.seek(0)
+        process = subprocess.Popen(
+            ["sh", "-c", limited, "git", *settings, *arguments],
+            cwd=folder,
+            stdin=source,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            env={**_environment(), "GIT_ALLOW_PROTOCOL": protocols, **(environment or {})},
+        )
     late = threading.Event()
 
     def stop() -> None:
@@ -84,7 +97,7 @@ def run_git(
     timer = threading.Timer(seconds, stop)
     timer.start()
     try:
-        out, err = _printed(process)
+        out, err = _printed(process, most)
     except BaseException:  # also Ctrl-C: git's helpers must not stay behind
         _kill(process)
         raise
@@ -93,14 +106,14 @@ def run_git(
         process.wait()
     if late.is_set():
         raise GitTimeoutError(f"git did not finish within {seconds:g} s")
-    _check_end(process.returncode, out, err)
+    _check_end(process.returncode, out, err, most)
     return out
 
 
-def _check_end(code: int, out: bytes, err: bytes) -> None:
-    if len(out) > LARGEST_OUTPUT:
+def _check_end(code: int, out: bytes, err: bytes, most: int) -> None:
+    if len(out) > most:
         raise GitError(
-            f"git prints over {LARGEST_OUTPUT >> 20} MiB: the repository holds too many files",
+            f"git prints over {most >> 20} MiB: the repository holds too many files",
             kind="git output",
         )
     if code == 127:
@@ -109,16 +122,22 @@ def _check_end(code: int, out: bytes, err: bytes) -> None:
         raise GitError(f"git failed: {_last_line(err)}")
 
 
-def _printed(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+def _printed(process: subprocess.Popen[bytes], most: int) -> tuple[bytes, bytes]:
     """What a process prints on both of its streams, no more of each than is allowed."""
     assert process.stdout is not None
     assert process.stderr is not None
     with process.stdout as stdout, process.stderr as stderr:
         errors: list[bytes] = []
-        reader = threading.Thread(target=lambda: errors.append(stderr.read()), daemon=True)
+
+        def take() -> None:
+            while data := stderr.read(2**16):
+                errors.append(data)
+                del errors[: -LARGEST_COMPLAINT // 2**16]
+
+        reader = threading.Thread(target=take, daemon=True)
         reader.start()
-        out = stdout.read(LARGEST_OUTPUT + 1)
-        if len(out) > LARGEST_OUTPUT:
+        out = stdout.read(most + 1)
+        if len(out) > most:
             _kill(process)
         reader.join()
     return out, b"".join(errors)

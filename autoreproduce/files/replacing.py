@@ -1,6 +1,6 @@
 """Entries of a folder made, replaced and removed by its descriptor.
 
-What stands in the place of a new file or folder is removed, never written through.
+What is in the place of a new file or folder is removed, never written through.
 """
 
 from __future__ import annotations

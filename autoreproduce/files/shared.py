@@ -116,7 +116,7 @@ def read_bytes(root: Path, name: str | PurePath, largest: int = LARGEST) -> byte
 
 
 def read_text(root: Path, name: str | PurePath, largest: int = LARGEST) -> str:
-    """The text of a plain file inside `root`, as `read_bytes`; what is not UTF-8 becomes «�»."""
+    """The text of a plain file inside `root`, as `read_bytes`; what is not UTF-8 becomes U+FFFD."""
     text = read_bytes(root, name, largest).decode("utf-8", "replace")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
@@ -166,7 +166,7 @@ def copy_tree(source: Path, target: Path, skipped: Collection[str] = ()) -> None
 def link_files(source: Path, target: Path, patterns: Collection[str]) -> None:
     """Show the files of `source` that `patterns` name in `target` too: by hard links, else copied.
 
-    A pattern is fnmatch's, for a path below `source` («sync/*»). What `target` has already stays.
+    A pattern is fnmatch's, for a path below `source` ("sync/*"). What `target` has already stays.
     Raises UsageError as `check_tree`. Only for folders that no program writes.
     """
     check_tree(source)

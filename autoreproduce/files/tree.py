@@ -3,7 +3,7 @@
 A program may leave anything: links that lead out, pipes that block whoever opens them, folders
 where files belong, names that are not text, paths longer than the kernel takes. So no link is
 followed at all, every path is walked by descriptors, one name at a time (`descriptors.py`), only
-plain files are opened, and what is read is bounded. What stands in the place of a new file is
+plain files are opened, and what is read is bounded. What is in the place of a new file is
 removed, never written through: a link's or a hard link's other end stays as it is.
 
 For folders that people share with us, in which nothing runs, see `shared.py`: there a link that
@@ -197,7 +197,7 @@ class Tree:
             return used(fd)
 
     def reclaim(self, since: float, goal: int) -> list[str]:
-        """Remove new files, the largest first, until `goal` bytes are in use; «name (bytes)» each.
+        """Remove new files, the largest first, until `goal` bytes are in use; "name (bytes)" each.
 
         New are those changed after `since` (epoch seconds), by their ctime, which a program cannot
         set. For a program that was stopped because it filled the disk: what it wrote would stop

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from autoreproduce import Execution
+from autoreproduce.contracts import Execution
 from autoreproduce.errors import SandboxError
 from autoreproduce.method.results import CHECKPOINT, METRICS, PREDICTIONS
 from autoreproduce.trials.steps import ExecutionResult

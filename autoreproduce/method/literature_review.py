@@ -1,6 +1,6 @@
 """Literature review (the paper's section 3.1): the research agent summarises in three stages.
 
-Overall, method and experiment have a prompt and a stored text each. The paper stands first in all
+Overall, method and experiment have a prompt and a stored text each. The paper comes first in all
 of them, so the second and third call find it in the provider's prompt cache.
 """
 

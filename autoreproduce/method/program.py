@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from autoreproduce import Execution, Packages
 from autoreproduce.agents.commands import Bash, Edit
 from autoreproduce.agents.listing import apply_edits, edit_stat, file_lines
+from autoreproduce.contracts import Execution, Packages
 from autoreproduce.errors import CommandError
 from autoreproduce.method.fresh_run import run_afresh
 from autoreproduce.method.results import CHECKPOINT, METRICS, PREDICTIONS, Run, tail
@@ -25,13 +25,13 @@ from autoreproduce.trials.probe.placing import place_probe, take_observation, wa
 from autoreproduce.trials.steps import ExecutionResult, InstallResult
 
 if TYPE_CHECKING:
-    from autoreproduce import Sandbox
     from autoreproduce.agents.agent import Agent
     from autoreproduce.agents.commands import Parsed
     from autoreproduce.claims.choices import Choice
     from autoreproduce.claims.claim import Claim
     from autoreproduce.claims.readings import OpenChoice
     from autoreproduce.config import Settings
+    from autoreproduce.contracts import Sandbox
     from autoreproduce.method.literature_review import Summaries
     from autoreproduce.task import Task
     from autoreproduce.trials.trial import Trial
@@ -201,27 +201,33 @@ class Workbench:
             if not continued:
                 self.workspace.tree.remove(CHECKPOINT)
             way = self._watch if watched else self._execute
-            return way(command, seconds, counted)
+            return way(command, seconds, counted, self._last_draw() if continued else "")
 
         run = Run.of(self.trial.step(ExecutionResult, "sandbox", name, asked, execute))
         if run.unobserved:
             self.trial.note(f"what the run did is not known: {run.unobserved}")
         return run
 
-    def _watch(self, command: str, seconds: float, counted: bool) -> ExecutionResult:
+    def _last_draw(self) -> str:
+        """The data that the last run saw: what it left as a checkpoint was trained on these."""
+        runs = (step.result for step in reversed(self.trial.steps))
+        return next((run.draw for run in runs if isinstance(run, ExecutionResult)), "")
+
+    def _watch(self, command: str, seconds: float, counted: bool, draw: str) -> ExecutionResult:
         """Run with the probe loaded; without what it saw, and a note, if nothing could be seen."""
         tree = self.workspace.tree
         place_probe(tree)
-        result = self._execute(watched_command(command), seconds, counted)
+        result = self._execute(watched_command(command), seconds, counted, draw)
         observed, why = take_observation(tree)
         for problem in observed.unseen[:3] if observed else [why]:
             self.trial.note(f"what the run does was not seen in full: {problem[:300]}")
         record = observed.content if observed else None
         return result.model_copy(update={"command": command, "observed": record})
 
-    def _execute(self, command: str, seconds: float, counted: bool) -> ExecutionResult:
+    def _execute(self, command: str, seconds: float, counted: bool, draw: str) -> ExecutionResult:
         tree, listen = self.workspace.tree, self.trial.output
-        execute = partial(execute_counted, self.sandbox) if counted else self.sandbox.execute
+        of_draw = partial(execute_counted, self.sandbox, draw=draw)
+        execute = of_draw if counted else self.sandbox.execute
         done = run_afresh(execute, tree, command, seconds, listen, self.results)
         shown = {"stdout": done.stdout, "stderr": done.stderr}
         return done.model_copy(update={k: self._without_host(text) for k, text in shown.items()})

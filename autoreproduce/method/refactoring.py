@@ -28,7 +28,7 @@ SCRIPT = "short_run.py"
 
 
 def refactor(bench: Workbench) -> PhaseResult:
-    """A clean main.py that passed its checks; else the program as it was, status «ran»."""
+    """A clean main.py that passed its checks; else the program as it was, status "ran"."""
     working = dict(bench.files)
     problem, candidate = "", ""
     for attempt in range(1, MAX_ATTEMPTS + 1):

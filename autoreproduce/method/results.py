@@ -15,7 +15,7 @@ from autoreproduce.trials.metrics_file import check_form, parse_metrics
 from autoreproduce.trials.probe.schema import ProbedStructure, structure_of
 
 if TYPE_CHECKING:
-    from autoreproduce import Execution
+    from autoreproduce.contracts import Execution
     from autoreproduce.task import Task
     from autoreproduce.trials.steps import ExecutionResult
 

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
     from langgraph.runtime import Runtime
 
-    from autoreproduce import Sandbox
     from autoreproduce.agents.agent import Agent
     from autoreproduce.config import MethodSettings, Settings
+    from autoreproduce.contracts import Sandbox
     from autoreproduce.task import Task
     from autoreproduce.trials.trial import Trial
     from autoreproduce.trials.workspace import Workspace

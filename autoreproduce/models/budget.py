@@ -14,8 +14,12 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-from autoreproduce.errors import BudgetError, UsageError
+from autoreproduce.errors import BudgetError, UnknownPriceError, UsageError
 
+NO_PRICE_FIX = (
+    "give it by --price INPUT,CACHED,OUTPUT (dollars a million tokens, 0,0,0 if it is free), or "
+    "set the budget in tokens: --budget '500000 tokens'"
+)
 _DOLLARS = re.compile(r"\$?\s*(\d+(?:\.\d+)?|\.\d+)\s*(?:\$|dollars?|usd)?", re.IGNORECASE)
 _TOKENS = re.compile(r"(\d[\d_,]*(?:\.\d+)?)\s*([km]?)\s*(?:tokens?|tok)", re.IGNORECASE)
 _SCALE = {"": 1, "k": 1_000, "m": 1_000_000}
@@ -69,13 +73,11 @@ class Budget:
         """Set aside what a call may cost at most, before it is made.
 
         Raises BudgetError if spent, reserved and `estimate` together would exceed the limit, and
-        UsageError if the limit is in dollars and the estimate's price is unknown.
+        UnknownPriceError if the limit is in dollars and the estimate's price is unknown.
         """
         if self.limit_dollars is not None and estimate.dollars is None:
-            raise UsageError(
-                "a budget in dollars needs the model's price, which is unknown",
-                fix="give it by --price INPUT,CACHED,OUTPUT (dollars a million tokens), or set the "
-                "budget in tokens",
+            raise UnknownPriceError(
+                "a budget in dollars needs the model's price, which is unknown", fix=NO_PRICE_FIX
             )
         with self._lock:
             self._check(estimate)

@@ -63,7 +63,7 @@ _UNREACHABLE = (
 )
 _ODD = ("openai.OpenAIError", "anthropic.AnthropicError", "langchain_core.exceptions.ModelError")
 # which Anthropic's client takes for a broken connection
-_UNFIT = ("autoreproduce.models.http_limits.UnfitAnswerError",)
+_UNFIT = ("autoreproduce.files.http_limits.UnfitAnswerError",)
 _OVERFLOW = ("langchain_core.exceptions.ContextOverflowError",)
 _CHAT_MODELS = "langchain_core.language_models.chat_models"
 

@@ -13,7 +13,7 @@ _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})(.*)")
 
 
 class FencedBlock(NamedTuple):
-    """A block's text, and the language that its opening line names («yaml»), in lower case."""
+    """A block's text, and the language that its opening line names ("yaml"), in lower case."""
 
     language: str
     text: str

@@ -8,7 +8,7 @@ from typing import Any
 
 from autoreproduce.files.bounded import LARGEST_REPLY, parse_json
 
-# A string stands first, so that nothing inside one is taken for the others.
+# A string comes first, so that nothing inside one is taken for the others.
 _PARTS = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.{0,2000}?\*/|,(?=\s*[\]}])', re.DOTALL)
 
 

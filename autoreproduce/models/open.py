@@ -17,11 +17,13 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError
 
 from autoreproduce.config import Settings, is_address
+from autoreproduce.content import pip_install
 from autoreproduce.errors import ContextError, UsageError
 from autoreproduce.models.calling import call, explained
 from autoreproduce.models.errors import shown
 from autoreproduce.models.prices import PROVIDERS, Usage, cost_of, endpoint, most_it_costs, price_of
 from autoreproduce.models.replies import Reply, reply_of, storable
+from autoreproduce.models.servers import SERVERS, is_free
 from autoreproduce.models.tokens import count_tokens, reply_tokens, rough_tokens
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ __all__ = [
 ]
 
 LARGEST_ANSWER = 4 * 2**20  # bytes; the longest answers of today are well below one million
-_ADDRESSED = ("openai", "anthropic")  # providers whose models --base-url can lead elsewhere
+_ADDRESSED = ("openai", "anthropic", *SERVERS)  # whose models --base-url can lead elsewhere
 _OPENAI_KIN = ("azure_openai", "deepseek", "together", "xai")  # derived from ChatOpenAI's base
 _MODEL_HELP = (
     "set --model provider:name with the provider's key, --base-url for a local server, or "
@@ -71,9 +73,9 @@ def open_model(settings: Settings, name: str | None = None) -> BaseChatModel:
 
         return TapeModel.open(Path(name.removeprefix("tape:")).expanduser())
     provider, model = split_name(name, settings)
-    base_url = settings.model.base_url
     if url := endpoint(settings, provider):
         _check_address(provider, url)
+    base_url = url if provider in SERVERS else settings.model.base_url
     options: dict[str, Any] = {
         "max_tokens": reply_tokens(settings.model),
         "timeout": settings.model.request_timeout,
@@ -83,11 +85,11 @@ def open_model(settings: Settings, name: str | None = None) -> BaseChatModel:
         "api_key": _key(provider, base_url, settings),
     }
     given = {key: value for key, value in options.items() if value is not None}
-    return _initialised(provider, model, given)
+    return _initialised("openai" if provider in SERVERS else provider, model, given)
 
 
 def endpoint_host(settings: Settings, name: str) -> str:
-    """Where the model `name` is reached: host and port without credentials, «tape», or the
+    """Where the model `name` is reached: host and port without credentials, "tape", or the
     provider if it is its own address.
     """
     if name.startswith(("tape:", "tape of ")):
@@ -108,12 +110,20 @@ def split_name(name: str, settings: Settings) -> tuple[str, str]:
     if not colon:
         raise UsageError(
             f"the model {name!r} names no provider",
-            fix=f"write provider:name, e.g. openai:{name}, or give --base-url",
+            fix=f"write provider:name, e.g. {_maker(name)}:{name}, or give --base-url",
         )
     raise UsageError(
         f"the provider {prefix!r} is unknown",
         fix=f"one of {', '.join(PROVIDERS)}, or give --base-url",
     )
+
+
+def _maker(name: str) -> str:
+    """The provider that one may have meant, by how its models are called."""
+    begins = {"claude": "anthropic", "gemini": "google_genai", "mistral": "mistralai"}
+    begins |= {"deepseek": "deepseek", "grok": "xai", "command": "cohere"}
+    found = (maker for start, maker in begins.items() if name.lower().startswith(start))
+    return next((maker for maker in found if maker in PROVIDERS), "openai")
 
 
 def _check_address(provider: str, url: str) -> None:
@@ -139,7 +149,7 @@ def _key(provider: str, base_url: str | None, settings: Settings) -> str | None:
         return None
     if found := os.environ.get(variable):
         return _checked_key(variable, found)
-    if base_url and is_local(base_url):
+    if base_url and is_free(provider, base_url):
         return "none"  # the client wants a key, a local server does not
     raise UsageError(
         f"no key for {provider}", fix=f"set {variable} (or AUTOREPRODUCE_API_KEY), or {_MODEL_HELP}"
@@ -170,7 +180,7 @@ def _initialised(provider: str, model: str, options: dict[str, Any]) -> BaseChat
         told = re.search(r"pip install (?:-U )?`?([\w-]+)", str(error))
         package = told[1] if told else f"langchain-{provider.replace('_', '-')}"
         raise UsageError(
-            f"the package for {provider} is missing", fix=f"pip install {package}"
+            f"the package for {provider} is missing", fix=pip_install(package)
         ) from None
     except ValueError as error:  # a setting that the client refuses
         # A ValidationError's own text shows the key.
@@ -187,18 +197,10 @@ def _initialised(provider: str, model: str, options: dict[str, Any]) -> BaseChat
 
 def _client(provider: str, seconds: float) -> httpx2.Client:
     """A new client for each model, so that no trial waits for another. It follows no redirect."""
-    from autoreproduce.models.http_limits import limited_client
+    from autoreproduce.files.http_limits import limited_client
 
     proxy = os.environ.get(f"{provider.upper()}_PROXY")  # as LangChain's classes have it
     return limited_client(seconds, LARGEST_ANSWER, proxy=proxy)
-
-
-def is_local(url: str) -> bool:
-    """True for an address of this machine."""
-    host = urlsplit(url if "//" in url else f"//{url}").hostname or ""
-    return host in {"localhost", "::1", "0.0.0.0", "host.docker.internal"} or host.startswith(
-        "127."
-    )
 
 
 def sees_pictures(model: BaseChatModel) -> bool | None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
+from urllib.parse import urlsplit
 
 from autoreproduce.config import Settings
-from autoreproduce.errors import UsageError
-from autoreproduce.models.budget import Cost
+from autoreproduce.errors import UnknownPriceError, UsageError
+from autoreproduce.models.budget import NO_PRICE_FIX, Budget, Cost
+from autoreproduce.models.servers import SERVERS, is_free
 from autoreproduce.models.tokens import reply_tokens
 
 # provider -> (variable with its key, its name in genai-prices)
@@ -26,12 +28,14 @@ PROVIDERS: Mapping[str, tuple[str, str]] = {
     "google_vertexai": ("", "google"),
     "groq": ("GROQ_API_KEY", "groq"),
     "huggingface": ("", ""),
+    "lmstudio": ("LMSTUDIO_API_KEY", ""),
     "mistralai": ("MISTRAL_API_KEY", "mistral"),
     "nvidia": ("NVIDIA_API_KEY", ""),
-    "ollama": ("", ""),
+    "ollama": ("OLLAMA_API_KEY", ""),
     "openrouter": ("OPENROUTER_API_KEY", "openrouter"),
     "perplexity": ("PPLX_API_KEY", "perplexity"),
     "together": ("TOGETHER_API_KEY", "together"),
+    "vllm": ("VLLM_API_KEY", ""),
     "xai": ("XAI_API_KEY", "x-ai"),
 }
 
@@ -39,6 +43,9 @@ PROVIDERS: Mapping[str, tuple[str, str]] = {
 _ADDRESSES = {
     "openai": ("OPENAI_API_BASE", "OPENAI_BASE_URL"),
     "anthropic": ("ANTHROPIC_API_URL", "ANTHROPIC_BASE_URL"),
+    "ollama": ("OLLAMA_BASE_URL",),
+    "vllm": ("VLLM_BASE_URL",),
+    "lmstudio": ("LMSTUDIO_BASE_URL",),
 }
 
 
@@ -99,18 +106,44 @@ _PRICE_HELP = (
 def price_of(usage: Usage, model_name: str, settings: Settings) -> float | None:
     """Dollars for one call of `model_name` (with or without `provider:`), None if unknown.
 
-    `settings.model.price` comes first. Behind a base URL only the address of a listed provider has
-    a price. Tokens that the provider did not count have none.
+    `settings.model.price` comes first. A local server costs 0. Behind another base URL only the
+    address of a listed provider has a price. Tokens that the provider did not count have none.
     """
+    if settings.model.price is None and why_free(model_name, settings):
+        return 0.0
     if usage.estimated:
         return None
     if settings.model.price is not None:
         return Rates.parse(settings.model.price).of(usage)
+    provider, name = _provider_of(model_name)
+    return _listed_price(usage, name, provider, endpoint(settings, provider or "openai"))
+
+
+def why_free(model_name: str, settings: Settings) -> str:
+    """Why a call costs 0 dollars, in one sentence; "" if it may cost something."""
+    provider = _provider_of(model_name)[0] or "openai"
+    url = endpoint(settings, provider)
+    if settings.model.price is not None or not model_name or not is_free(provider, url):
+        return ""
+    host = urlsplit(url or "").netloc.rpartition("@")[2]
+    return f"{model_name} is on a local server ({host}), so it costs $0; --price says otherwise"
+
+
+def check_price(names: Iterable[str], settings: Settings, *limits: Budget) -> None:
+    """Raises UnknownPriceError for a model without a known price, unless tokens are limited."""
+    in_tokens = any(limit.limit_tokens is not None for limit in limits)
+    if in_tokens and all(limit.limit_dollars is None for limit in limits):
+        return
+    for name in names:
+        if price_of(Usage(1, 0, 1), name, settings) is None:
+            raise UnknownPriceError(f"the price of {name} is unknown", fix=NO_PRICE_FIX)
+
+
+def _provider_of(model_name: str) -> tuple[str, str]:
+    """Provider and model of `provider:name`; without a known provider "" and the whole name."""
     prefix, _, rest = model_name.partition(":")
     provider = prefix.replace("-", "_").lower()
-    if rest and provider in PROVIDERS:
-        return _listed_price(usage, rest, provider, endpoint(settings, provider))
-    return _listed_price(usage, model_name, "", endpoint(settings))
+    return (provider, rest) if rest and provider in PROVIDERS else ("", model_name)
 
 
 def cost_of(usage: Usage, model_name: str, settings: Settings) -> Cost:
@@ -126,9 +159,10 @@ def most_it_costs(prompt_tokens: int, model_name: str, settings: Settings) -> Co
 
 
 def endpoint(settings: Settings, provider: str = "openai") -> str | None:
-    """The address that replaces the provider's own, by setting or variable."""
+    """The address that replaces the provider's own, by setting or variable, or its server's."""
     named = (os.environ.get(variable) for variable in _ADDRESSES.get(provider, ()))
-    return settings.model.base_url or next((address for address in named if address), None)
+    default = SERVERS[provider].address if provider in SERVERS else None
+    return settings.model.base_url or next((address for address in named if address), default)
 
 
 def _listed_price(usage: Usage, model: str, provider: str, url: str | None) -> float | None:

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from autoreproduce.models.prices import Usage
@@ -41,7 +42,7 @@ MOST_TOKENS = 10_000_000  # of one call; no model reads or writes as many
 class Reply:
     """The answer to one call. `finish`: stop, length (cut off), filter, or the provider's word.
 
-    `raw` is the text with the thinking that stands in it, which `text` leaves out.
+    `raw` is the text with the thinking that is in it, which `text` leaves out.
     """
 
     text: str
@@ -66,13 +67,19 @@ def without_thinking(text: str) -> str:
     if not _THINKING.match(text) and (end := _END_ALONE.search(text)):
         opened = re.search(rf"<(?:{_TAG})>|\[THINK\]", text[: end.start()], re.IGNORECASE)
         text = text if opened else _below(text, end.end())
-    while opened := _THINKING.match(text):
-        mark = f"</{opened[1]}>" if opened[1] else "[/THINK]"
-        closed = text.casefold().find(mark.casefold(), opened.end())
-        if closed < 0:
+    at = 0
+    while opened := _THINKING.match(text, at):
+        closed = _closings(opened[1]).search(text, opened.end())
+        if closed is None:
             return ""
-        text = _below(text, closed + len(mark))
-    return text
+        at = closed.end()
+    return _below(text, at) if at else text
+
+
+@cache
+def _closings(tag: str | None) -> re.Pattern[str]:
+    """What closes thinking that was opened by `<tag>`, or by [THINK]."""
+    return re.compile(rf"</{tag}>" if tag else r"\[/THINK\]", re.IGNORECASE)
 
 
 def begins_by_thinking(text: str) -> bool:
@@ -107,7 +114,7 @@ def usage_of(message: AIMessage) -> Usage | None:
 
 
 def storable(value: Any) -> Any:
-    """A JSON value that UTF-8 can encode: half a character, at a reply's cut end, becomes «?»."""
+    """A JSON value that UTF-8 can encode: half a character, at a reply's cut end, becomes "?"."""
     return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
 
 

@@ -26,7 +26,9 @@ from pydantic import BaseModel, Field, ValidationError
 from autoreproduce import content
 from autoreproduce.config import digest
 from autoreproduce.errors import UsageError
+from autoreproduce.files.shared import read_plain
 
+LARGEST_TAPE = 512 * 2**20  # bytes
 _NUMBER = re.compile(
     r"(?<![ \t])[ \t]*(?:\b(?=[a-f]*\d)[0-9a-f]{7,64}\b"  # a digest or a commit
     r"|[-+]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?|\b(?:nan|inf)\b)"
@@ -160,10 +162,10 @@ def _line_without_numbers(line: str) -> str:
 def read_tape(path: Path) -> Tape:
     """The head and the calls of a tape. Raises UsageError naming the line that is damaged."""
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except OSError as error:
+        lines = read_plain(path, LARGEST_TAPE).decode("utf-8").split("\n")
+    except (OSError, UsageError) as error:
         raise UsageError(
-            f"the tape {path} cannot be read ({error.strerror})",
+            f"the tape {path} cannot be read ({getattr(error, 'strerror', None) or error})",
             fix="name a tape written by --record",
         ) from None
     except UnicodeDecodeError:

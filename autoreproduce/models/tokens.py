@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _VOCABULARY = "https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken"
 _SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
+PICTURE = 5_000  # tokens of one picture, rather too many: providers count by its size
 _LONG = 400_000  # characters; above this the exact count takes seconds
 
 
@@ -35,6 +36,13 @@ def count_tokens(text: str) -> int:
     """Tokens by o200k_base if tiktoken has it cached and the text is not huge; else rough ones."""
     encoding = _encoding(str(_cached_file())) if len(text) <= _LONG else None
     return rough_tokens(text) if encoding is None else len(encoding.encode_ordinary(text))
+
+
+def picture_tokens(content: Any) -> int:
+    """The most that the pictures in a message's content may count."""
+    parts = content if isinstance(content, list) else ()
+    kinds = [part.get("type") for part in parts if isinstance(part, dict)]
+    return PICTURE * kinds.count("image_url")
 
 
 def reply_tokens(model: ModelSettings) -> int:

@@ -13,18 +13,18 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict
 
-from autoreproduce import __version__
 from autoreproduce.config import Settings
+from autoreproduce.contracts import VERSION
 from autoreproduce.errors import PaperError, UnreachableError, UsageError
 
 if TYPE_CHECKING:
     import arxiv
-    import httpx
+    import httpx2
 
 DELAY = 3.0  # seconds between requests, arXiv's terms of use
 TIMEOUT = 30.0  # seconds without an answer
@@ -161,8 +161,11 @@ def _query(settings: Settings, search: arxiv.Search) -> list[ArxivEntry]:
     import arxiv
     import requests
 
-    _wait_for_turn(settings, settings.papers.arxiv_api)
-    client = _api_client(settings)
+    from autoreproduce.papers.arxiv_feed import api_client
+
+    address = settings.papers.arxiv_api
+    _wait_for_turn(settings, address)
+    client = api_client(address, _delay(address), RETRIES, TIMEOUT)
     try:
         return [_entry(settings, result) for result in client.results(search)]
     except arxiv.HTTPError as error:
@@ -177,33 +180,6 @@ def _query(settings: Settings, search: arxiv.Search) -> list[ArxivEntry]:
         ValueError,
     ) as error:  # ValueError: a date, an id
         raise _unreachable(settings.papers.arxiv_api, type(error).__name__) from error
-
-
-def _api_client(settings: Settings) -> arxiv.Client:
-    """The `arxiv` package's client with our address, and a time limit on each request."""
-    import arxiv
-    from requests import RequestException
-    from requests.adapters import HTTPAdapter
-
-    class TimedAdapter(HTTPAdapter):
-        """Adds the time limit, and refuses a page (of a login, of an outage) that is no feed."""
-
-        def send(self, *args: Any, **named: Any) -> Any:
-            named["timeout"] = TIMEOUT
-            response = super().send(*args, **named)
-            if response.ok and b"http://www.w3.org/2005/Atom" not in response.content[:2000]:
-                raise RequestException("the answer is no Atom feed")
-            return response
-
-    client = arxiv.Client(
-        page_size=10, delay_seconds=_delay(settings.papers.arxiv_api), num_retries=RETRIES
-    )
-    client.query_url_format = (
-        settings.papers.arxiv_api.replace("{", "{{").replace("}", "}}") + "?{}"
-    )
-    client._session.mount("http://", TimedAdapter())
-    client._session.mount("https://", TimedAdapter())
-    return client
 
 
 def _entry(settings: Settings, result: arxiv.Result) -> ArxivEntry:
@@ -221,12 +197,17 @@ def _entry(settings: Settings, result: arxiv.Result) -> ArxivEntry:
 
 
 def _download(settings: Settings, url: str, target: Path) -> None:
-    import httpx
+    import httpx2
+
+    from autoreproduce.files.http_limits import UnfitAnswerError, limited_client
 
     target.parent.mkdir(parents=True, exist_ok=True)
-    headers = {"User-Agent": f"autoreproduce/{__version__}"}
+    headers = {"User-Agent": f"autoreproduce/{VERSION}"}
     reason = ""
-    with httpx.Client(timeout=TIMEOUT, follow_redirects=True, headers=headers) as client:
+    # not decompressed: what grows without an end would pass every limit
+    with limited_client(LONGEST, LARGEST, follow_redirects=True, encoded=True) as client:
+        client.headers.update(headers)
+        client.timeout = TIMEOUT
         for attempt in range(RETRIES + 1):
             _wait_for_turn(settings, url)
             try:
@@ -238,24 +219,28 @@ def _download(settings: Settings, url: str, target: Path) -> None:
                             fix="check the arXiv id, or give the paper by --paper FILE",
                         )
                     if response.is_success:
-                        _write_download(response.iter_bytes, target, url)
+                        _write_download(response.iter_raw, target, url)
                         return
                     wait = _retry_after(response, attempt, url)
                     again = response.status_code == 429 or not response.is_client_error
-            except httpx.TransportError as error:
+            except UnfitAnswerError:
+                raise PaperError(
+                    f"{url} is over {LARGEST >> 20} MB", fix="give the paper by --paper FILE"
+                ) from None
+            except httpx2.TransportError as error:
                 reason, wait = type(error).__name__, _delay(url)
                 # a time-out has cost enough already
-                again = not isinstance(error, httpx.TimeoutException)
+                again = not isinstance(error, httpx2.TimeoutException)
             if not again or attempt == RETRIES:
                 break
             time.sleep(wait)
     raise _unreachable(url, reason)
 
 
-def _retry_after(response: httpx.Response, attempt: int, url: str) -> float:
+def _retry_after(response: httpx2.Response, attempt: int, url: str) -> float:
     """Seconds that the server asks for, at most 30; else longer at each attempt."""
     asked = response.headers.get("Retry-After", "")
-    return min(30.0, float(asked)) if asked.isdigit() else _delay(url) * 2**attempt
+    return min(30.0, float(asked)) if asked.isdecimal() else _delay(url) * 2**attempt
 
 
 def _write_download(chunks: Callable[[], Iterator[bytes]], target: Path, url: str) -> None:

@@ -6,13 +6,12 @@ found in the printed text.
 
 from __future__ import annotations
 
-import logging
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
-from autoreproduce.files.shared import file_inside
 from autoreproduce.papers.latex_macros import braced
-from autoreproduce.papers.latex_source import read_text, without_comments
+from autoreproduce.papers.latex_source import is_plain, read_text, without_comments
 from autoreproduce.papers.latex_text import to_text
 from autoreproduce.papers.model import Reference
 from autoreproduce.papers.references import reference
@@ -20,6 +19,10 @@ from autoreproduce.papers.references import reference
 _ITEM = re.compile(r"\\bibitem\s*(?=[\[{])")
 _TITLE_MARK = re.compile(r"\\(?:showarticletitle|bibinfo\s*\{(?:book)?title\}|enquote)\s*(?=\{)")
 _ENTRY = re.compile(r"\\entry\{([^}]*)\}\{[^}]*\}\{[^}]*\}(.*?)\\endentry", re.S)
+_BIB_ENTRY = re.compile(r"@(\w+)\s*\{")
+_BIB_NAME = re.compile(r"[\s,]*([\w.:+-]+)\s*=")
+_BIB_PART = re.compile(r"""\s*(?:\{|"((?:[^"{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)"|([\w.:+-]+))""")
+_BIB_JOIN = re.compile(r"\s*#")
 _LEAVE_OUT = re.compile(
     r"\\(?:BIBentry\w+|bibfield|bibnamefont|bibfnamefont|natexlab|showURL|urlstyle|providecommand"
     r"|BibitemOpen|href@noop)(?![A-Za-z])\s*(?:\{(?:author|journal|title|volume|pages|year|number)\})?"
@@ -47,7 +50,7 @@ def _bbl(folder: Path, main: Path) -> str:
     """The .bbl of the main file, else the largest beside it."""
     own = main.with_suffix(".bbl")
     others = sorted(main.parent.glob("*.bbl"), key=lambda path: -path.stat().st_size)
-    found = [own] if own.is_file() else others
+    found = [each for each in [own, *others] if each.is_file() and is_plain(each, main.parent)]
     return without_comments(read_text(found[0])) if found else ""
 
 
@@ -116,7 +119,7 @@ def _bib_files(folder: Path, source: str) -> list[Path]:
     named = re.findall(r"\\(?:bibliography|addbibresource)\s*(?:\[[^\]]*\])?\{([^}]*)\}", source)
     stems = {Path(name.strip()).stem for group in named for name in group.split(",")}
     found = sorted(folder.rglob("*.bib")) if stems else []
-    return [path for path in found if path.stem in stems and file_inside(folder, path.absolute())]
+    return [path for path in found if path.stem in stems and is_plain(path, folder)]
 
 
 def from_bib(files: list[Path], cited: list[str]) -> list[Reference]:
@@ -134,28 +137,51 @@ def from_bib(files: list[Path], cited: list[str]) -> list[Reference]:
 def _bib_entries(text: str) -> dict[str, dict[str, str]]:
     """The fields of the entries as they are written; what cannot be parsed is left out.
 
-    Of a field given twice the first counts, as for BibTeX; the parser reports such an entry as an
-    error.
+    Of a field given twice the first counts, as for BibTeX. @string names are replaced.
     """
-    from bibtexparser.entrypoint import parse_string
-    from bibtexparser.model import DuplicateFieldKeyBlock, Entry
-
-    # It warns of each odd entry of a real .bib.
-    logging.getLogger("bibtexparser").setLevel(logging.ERROR)
-    library = parse_string(text)
-    blocks = [
-        b.ignore_error_block if isinstance(b, DuplicateFieldKeyBlock) else b for b in library.blocks
-    ]
-    return {
-        b.key: {f.key.lower(): _unquoted(str(f.value)) for f in reversed(b.fields)}
-        for b in blocks
-        if isinstance(b, Entry)
-    }
+    strings: dict[str, str] = {}
+    entries: dict[str, dict[str, str]] = {}
+    for kind, body in _bib_bodies(text):
+        key, _, rest = ("", "", body) if kind == "string" else body.partition(",")
+        fields = dict(reversed(list(_bib_fields(rest, strings))))
+        if kind == "string":
+            strings |= fields
+        elif kind not in ("comment", "preamble"):
+            entries.setdefault(key.strip(), fields)
+    return entries
 
 
-def _unquoted(value: str) -> str:
-    """A value without quotation marks, which the parser leaves in entries that it refuses."""
-    return re.sub(r'^"([^"]*)"$', r"\1", value)
+def _bib_bodies(text: str) -> Iterator[tuple[str, str]]:
+    """Kind and content of each entry; one that never closes is passed over, a few times."""
+    position, unclosed = 0, 0
+    while unclosed < 20 and (head := _BIB_ENTRY.search(text, position)):
+        group = braced(text, head.end() - 1)
+        unclosed += group is None
+        position = group[1] if group else head.end()
+        if group:
+            yield head[1].lower(), group[0]
+
+
+def _bib_fields(body: str, strings: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """Names and values of the fields of an entry; a value may be joined of several by "#"."""
+    position = 0
+    while name := _BIB_NAME.match(body, position):
+        position, value = name.end(), ""
+        while part := _BIB_PART.match(body, position):
+            if part[0].lstrip().startswith("{"):
+                group = braced(body, part.end() - 1)
+                if group is None:
+                    return
+                text, position = group
+            else:
+                position = part.end()
+                text = part[1] if part[1] is not None else strings.get(part[2].lower(), part[2])
+            value += text
+            joined = _BIB_JOIN.match(body, position)
+            if joined is None:
+                break
+            position = joined.end()
+        yield name[1].lower(), value
 
 
 def _field_reference(key: str, fields: dict[str, str]) -> Reference:

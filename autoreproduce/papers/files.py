@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,7 @@ from autoreproduce.papers.archive import unpack
 from autoreproduce.papers.bibliography import latex_references
 from autoreproduce.papers.latex_macros import braced
 from autoreproduce.papers.latex_markdown import to_markdown
-from autoreproduce.papers.latex_source import inlined, main_file, read_text
+from autoreproduce.papers.latex_source import inlined, is_plain, main_file, read_text
 from autoreproduce.papers.latex_text import to_text
 from autoreproduce.papers.mineru import take_pictures
 from autoreproduce.papers.model import SMALLEST_FIGURE, Figure, Reference, Source, png_size
@@ -28,6 +29,8 @@ MOST_FILES = 20_000
 PICTURES = (".pdf", ".png", ".jpg", ".jpeg")
 LEAST_LATEX = 1500  # characters: less is a wrapper around a PDF, not a paper
 ARCHIVES = (".tar.gz", ".tgz", ".tar", ".gz")
+_GRAPHICS = re.compile(r"\\graphicspath\s*\{((?:\s*\{[^{}]*\})+)\s*\}")
+_GRAPHICS_IN = re.compile(r"\{([^{}]*)\}")
 _TITLE = re.compile(r"\\(?:icmltitle|title|Title|papertitle)\s*(?:\[[^\]]*\])?\s*(?=\{)")
 _NOT_IN_TITLE = re.compile(
     r"\\(?:thanks|footnote|footnotemark|vspace\*?|hspace\*?)\s*\{[^{}]*\}|\\\\(\[[^\]]*\])?"
@@ -76,7 +79,7 @@ def read_file(file: Path, folder: Path, mineru: bool = False) -> Parts:
             return pdf_parts(pdf_in(folder), folder, mineru)
         return latex_parts(source, folder, main_file(source))
     if name.endswith((".tex", ".ltx", ".latex")):
-        return latex_parts(file.parent, folder, file)
+        return latex_parts(_own_folder(file, folder), folder, file)
     if name.endswith((".md", ".markdown", ".txt", ".text")):
         return text_parts(file, folder)
     raise PaperError(f"{file} is of a kind that cannot be read", fix=f"give {KINDS}")
@@ -142,7 +145,8 @@ def latex_parts(source: Path, folder: Path, main: Path) -> Parts:
 
     Raises PaperError if it contains almost no text (a wrapper around a PDF).
     """
-    latex = inlined(main, source)
+    unpacked = source.is_relative_to(folder)
+    latex = inlined(main, source, unpacked)
     text, found = to_markdown(latex)
     if len(text) < min(LEAST_LATEX, main.stat().st_size // 4):
         raise PaperError(f"{main} has no text of a paper", fix="give its PDF by --paper")
@@ -153,7 +157,8 @@ def latex_parts(source: Path, folder: Path, main: Path) -> Parts:
     if references:
         listed = "\n".join(f"- [{reference.key}] {reference.text}" for reference in references)
         text = f"{text}\n## References\n\n{listed}\n"
-    figures = _latex_figures(found.graphics, source, folder / "figures")
+    places = None if unpacked else _graphics_places(latex, os.path.relpath(main.parent, source))
+    figures = _latex_figures(found.graphics, source, folder / "figures", places)
     return replace(_with_body("latex", title, text, references, figures), latex=latex)
 
 
@@ -180,12 +185,34 @@ def markdown_title(text: str) -> str:
     return title if len(title) < 300 else ""
 
 
-def _latex_figures(graphics: list[tuple[str, str]], source: Path, folder: Path) -> list[Figure]:
-    """The captioned graphics that exist as PDF, PNG or JPEG, as PNG files."""
+def _own_folder(file: Path, folder: Path) -> Path:
+    """The folder that holds a paper's parts. A home folder holds other things too: then none does,
+    and the paper is its main file alone.
+    """
+    own = file.resolve().parent
+    if not Path.home().resolve().is_relative_to(own):
+        return file.parent
+    (empty := folder / "alone").mkdir(parents=True, exist_ok=True)
+    return empty
+
+
+def _graphics_places(latex: str, main: str) -> list[str]:
+    """The folders, below the paper's, where LaTeX itself looks for a picture."""
+    named = ["", *_GRAPHICS_IN.findall("".join(_GRAPHICS.findall(latex)))]
+    return [f"{base}/{place.strip()}" for place in named for base in (".", main)]
+
+
+def _latex_figures(
+    graphics: list[tuple[str, str]], source: Path, folder: Path, places: list[str] | None
+) -> list[Figure]:
+    """The captioned graphics that exist as PDF, PNG or JPEG, as PNG files.
+
+    `places` are the folders below `source` in which they lie; None: they may lie in any.
+    """
     figures: list[Figure] = []
     pictures = _pictures_below(source)
     for name, caption in graphics:
-        path = _picture_called(name, pictures) if caption else None
+        path = _picture_called(name, pictures, source, places) if caption else None
         target = folder / f"figure-{len(figures) + 1}.png"
         if path is None or len(figures) >= MOST_FIGURES:
             continue
@@ -201,14 +228,27 @@ def _pictures_below(source: Path) -> list[Path]:
     for number, path in enumerate(source.rglob("*")):
         if number > MOST_FILES:
             break
-        if path.suffix.lower() in PICTURES and path.is_file() and not path.is_symlink():
+        if path.suffix.lower() in PICTURES and is_plain(path, source) and path.is_file():
             pictures.append(path)
     return sorted(pictures)
 
 
-def _picture_called(name: str, pictures: list[Path]) -> Path | None:
+def _picture_called(
+    name: str, pictures: list[Path], source: Path, places: list[str] | None
+) -> Path | None:
     """The picture of \\includegraphics{name}: its path ends so, with or without the suffix."""
     wanted = name.strip().strip('"').replace("\\", "/").lstrip("./").lower()
+    if places is not None:
+        exact = {os.path.normpath(f"{place}/{wanted}").lower() for place in places}
+        named = (path.relative_to(source).as_posix().lower() for path in pictures)
+        return next(
+            (
+                path
+                for path, full in zip(pictures, named, strict=True)
+                if full in exact or full.removesuffix(path.suffix.lower()) in exact
+            ),
+            None,
+        )
     for path in pictures:
         full = "/" + path.as_posix().lower()
         if wanted and (

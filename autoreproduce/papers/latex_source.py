@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import os
 import re
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from autoreproduce.files.shared import file_inside
 
 LARGEST = 10 * 2**20  # characters of one paper's LaTeX
 DEEPEST = 12  # files within files
-PART_SUFFIXES = (".tex", ".ltx", ".latex", ".tikz", ".txt", ".sec", ".bbl", "")
+PART_SUFFIXES = (".tex", ".ltx", ".latex", ".tikz", ".txt", ".sec", ".bbl")
 
 _COMMENT = re.compile(
     r"(?P<keep>\\begin\{(?P<env>verbatim\*?|Verbatim|lstlisting|minted|alltt)\}.*?\\end\{(?P=env)\}"
@@ -60,12 +61,15 @@ def _likelihood(path: Path, folder: Path) -> float:
     return points + min(len(text), 50_000) / 100_000
 
 
-def inlined(path: Path, folder: Path) -> str:
+def inlined(path: Path, folder: Path, unpacked: bool = False) -> str:
     """The text of `path` with the files that it names in their places, all inside `folder`.
 
-    Raises PaperError if files name each other without end or the whole is too large.
+    They are text by their suffix, and neither hidden nor links: beside a paper that a stranger
+    wrote may lie a user's own files, keys among them. In a folder that was `unpacked` from the
+    paper's own archive a name may have no suffix. Raises PaperError if files name each other
+    without end or the whole is too large.
     """
-    spent = [0]
+    spent, without_suffix = [0], ("",) if unpacked else ()
 
     def text_of(file: Path, trail: tuple[Path, ...]) -> str:
         text = without_comments(read_text(file))
@@ -78,7 +82,7 @@ def inlined(path: Path, folder: Path) -> str:
 
         def put(found: re.Match[str]) -> str:
             name = found[1] or found[2] or f"{found[3]}/{found[4]}"
-            part = _part(name, file.parent, folder)
+            part = _part(name, file.parent, folder, PART_SUFFIXES + without_suffix)
             if part is None or part in trail:
                 return ""
             return text_of(part, (*trail, part))
@@ -88,12 +92,23 @@ def inlined(path: Path, folder: Path) -> str:
     return text_of(path, (path,))
 
 
-def _part(name: str, here: Path, folder: Path) -> Path | None:
+def is_plain(path: Path, folder: Path) -> bool:
+    """True for a path below `folder` on which nothing is hidden or a link."""
+    parts = path.relative_to(folder).parts if path.is_relative_to(folder) else ("..",)
+    steps = [folder.joinpath(*parts[: number + 1]) for number in range(len(parts))]
+    # Path.is_symlink raises for a name that is too long
+    return not any(each.name.startswith(".") or os.path.islink(each) for each in steps)  # noqa: PTH114
+
+
+def _part(name: str, here: Path, folder: Path, suffixes: tuple[str, ...]) -> Path | None:
     """The file of \\input{name}; None if it is missing, outside, or not text."""
     for base in (folder, here):
         for candidate in (base / f"{name.strip()}.tex", base / name.strip()):
-            real = file_inside(folder, candidate.absolute())
-            if real and real.suffix.lower() in PART_SUFFIXES:
+            place = Path(os.path.normpath(candidate.absolute()))
+            if not is_plain(place, Path(os.path.normpath(folder.absolute()))):
+                continue
+            real = file_inside(folder, place)
+            if real and real.suffix.lower() in suffixes:
                 return real
     return None
 

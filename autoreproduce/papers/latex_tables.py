@@ -64,7 +64,7 @@ RULES = [
 
 _OPTION = r"\s*(?:\[[^\]]*\])?"
 _GROUP = r"\s*\{[^{}]*\}"
-# whatever stands between rows with what it takes, which a parser would leave in the next cell
+# whatever is between rows with what it takes, which a parser would leave in the next cell
 RULE = re.compile(
     "|".join(
         [
@@ -84,7 +84,7 @@ _INNER_TABLE = re.compile(r"^\|(?:---\|){2,}\n\|", re.M)
 
 
 def without_rules(latex: str) -> str:
-    """LaTeX without what stands between the rows of tables; all else keeps its place."""
+    """LaTeX without what is between the rows of tables; all else keeps its place."""
     return RULE.sub(lambda found: " " * len(found[0]), latex)
 
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from autoreproduce.config import Settings
+from autoreproduce.content import install_command
 from autoreproduce.errors import PaperError, UnreachableError, UsageError
 from autoreproduce.papers.model import SMALLEST_FIGURE, Figure, png_size
 from autoreproduce.papers.pdfium import as_png
@@ -65,7 +66,7 @@ def executable() -> str:
     if not found:
         raise UsageError(
             "MinerU is not installed (no mineru-kit beside this Python or on PATH)",
-            fix='pip install "autoreproduce[mineru]", or read the PDF directly with --no-mineru',
+            fix=f"{install_command('mineru')}, or read the PDF directly with --no-mineru",
         )
     return found
 
@@ -100,10 +101,10 @@ def _by_process(tier: str, pdf: Path, folder: Path) -> str:
 
 def _by_server(url: str, tier: str, pdf: Path) -> str:
     """The Markdown from a task on the server: sent, polled each second, fetched."""
-    import httpx
+    import httpx2
 
     try:
-        with httpx.Client(base_url=url, timeout=ANSWERED, headers=_PLAIN) as client:
+        with httpx2.Client(base_url=url, timeout=ANSWERED, headers=_PLAIN) as client:
             task = _finished_task(client, tier, pdf)
             if task["status"] != "completed":
                 reason = _task_error(task)
@@ -112,7 +113,7 @@ def _by_server(url: str, tier: str, pdf: Path) -> str:
                 )
             result = _answer(client, "GET", f"/v1/tasks/{task['task_id']}/result")
             return str(result["files"][0]["content"]["markdown"])
-    except httpx.TransportError as error:
+    except httpx2.TransportError as error:
         raise UsageError(
             f"MinerU's server at {url} does not answer ({type(error).__name__})",
             fix="start it with `mineru-kit api-server`, or leave out --mineru-url",
@@ -183,7 +184,7 @@ def take_pictures(markdown: str, folder: Path) -> tuple[str, list[Figure]]:
     """Move the pictures that are in the Markdown as base64 to PNG files.
 
     The large ones are figures; a figure's caption is the first line after it that begins with
-    «Figure».
+    "Figure".
     """
     figures: list[Figure] = []
     count = 0

@@ -23,7 +23,7 @@ class Reference(BaseModel):
     title: str
     text: str = Field(description="the whole entry on one line")
     arxiv_id: str | None = Field(None, description="if the entry names one, without its version")
-    key: str = Field("", description="the number, the BibTeX key, or «Surname, year»")
+    key: str = Field("", description='the number, the BibTeX key, or "Surname, year"')
 
 
 class Figure(BaseModel):

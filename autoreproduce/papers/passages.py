@@ -1,14 +1,16 @@
 """The passages of a text that are nearest to a question.
 
-Passages are ranked by BM25 over words (Robertson and Zaragoza, 2009; the library `rank-bm25`): it
-needs no model, is the same on every machine, and rare words, such as names of symbols, weigh more.
+Passages are ranked by BM25+ over words (Robertson and Zaragoza, 2009; Lv and Zhai, 2011): it needs
+no model, is the same on every machine, and rare words, such as names of symbols, weigh more.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
+from math import log
 
 PASSAGE = 1200  # characters, cut at paragraphs
 
@@ -70,11 +72,32 @@ def _ranked(passages: Sequence[str], query: str) -> list[int]:
     """The numbers of the passages, the nearest first."""
     if not passages:
         return []
-    from rank_bm25 import BM25Plus
-
     bags = [search_words(passage) for passage in passages]
-    scores = BM25Plus(bags).get_scores(search_words(query))
+    scores = bm25(bags, search_words(query))
     return sorted(range(len(passages)), key=lambda n: (-scores[n], n))
+
+
+def bm25(bags: Sequence[Sequence[str]], query: Sequence[str]) -> list[float]:
+    """The score of each bag of words for a query, by BM25+ (Lv and Zhai, 2011).
+
+    Saturation k1 = 1.5, weight of the length b = 0.75, lower bound delta = 1. `bags` has one bag at
+    least.
+    """
+    counts = [Counter(bag) for bag in bags]
+    average = sum(map(len, bags)) / len(bags) or 1
+    holding = Counter(word for count in counts for word in count)
+    scores = []
+    for bag, count in zip(bags, counts, strict=True):
+        room = 1.5 * (0.25 + 0.75 * len(bag) / average)
+        scores.append(
+            sum(
+                log((len(bags) + 1) / holding[word])
+                * (1 + 2.5 * count[word] / (room + count[word]))
+                for word in query
+                if word in holding
+            )
+        )
+    return scores
 
 
 def search_words(text: str) -> list[str]:

@@ -180,6 +180,6 @@ def _margins(lines: list[TextLine], head: TextLine) -> dict[tuple[int, int], flo
 
 
 def _text_of(paragraph: list[TextLine], margins: dict[tuple[int, int], float] | None) -> str:
-    # A label «# epochs» is no heading.
+    # A label "# epochs" is no heading.
     texts = [re.sub(r"^#", r"\\#", line.text.strip()) for line in paragraph]
     return (" " if margins is not None else "\n").join(texts)

@@ -1,7 +1,7 @@
 """Figures of a PDF, found by their captions and drawn as PNG.
 
 A figure in a paper is rarely one object: it is a picture, or hundreds of strokes and labels. What
-identifies it is the caption below it. So from each line that begins «Figure 3» the region grows
+identifies it is the caption below it. So from each line that begins "Figure 3" the region grows
 upward over the graphics close by, and that region of the page is drawn.
 """
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,6 +21,7 @@ from pydantic import ValidationError
 from autoreproduce.config import Settings
 from autoreproduce.errors import PaperError, ReaderError, UnreachableError, UsageError
 from autoreproduce.files.confined import confined
+from autoreproduce.files.shared import file_inside
 from autoreproduce.papers.arxiv_client import (
     NotOnArxivError,
     by_id,
@@ -70,9 +71,10 @@ def read_paper(
     request = _request(settings, arxiv_id, file)
     paper = _saved_paper(place, request)
     if paper is None:
-        place.mkdir(parents=True, exist_ok=True)
-        paper = _from_anywhere(settings, place, arxiv_id, file, digest)
-        _save_paper(place, request, paper)
+        with _room_for(place):
+            place.mkdir(parents=True, exist_ok=True)
+            paper = _from_anywhere(settings, place, arxiv_id, file, digest)
+            _save_paper(place, request, paper)
     note(paper.note)
     return paper
 
@@ -83,10 +85,24 @@ def read_arxiv_text(settings: Settings, arxiv_id: str, folder: Path) -> Paper:
     request = _request(settings, arxiv_id, None)
     paper = _saved_paper(folder, request)
     if paper is None:
-        folder.mkdir(parents=True, exist_ok=True)
-        paper = _from_arxiv(settings, folder, arxiv_id)
-        _save_paper(folder, request, paper)
+        with _room_for(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            paper = _from_arxiv(settings, folder, arxiv_id)
+            _save_paper(folder, request, paper)
     return paper
+
+
+@contextlib.contextmanager
+def _room_for(folder: Path) -> Iterator[None]:
+    """A full disk, or a folder that cannot be written, is a PaperError."""
+    try:
+        yield
+    except OSError as error:
+        raise PaperError(
+            f"the paper cannot be written to {folder} ({error.strerror})",
+            fix="make room, then run the same command",
+            retryable=True,
+        ) from error
 
 
 def _from_anywhere(
@@ -262,7 +278,9 @@ def _saved_paper(place: Path, request: dict[str, Any] | None) -> Paper | None:
         paper = Paper.model_validate(stored["paper"])
     except (OSError, ValueError, KeyError, TypeError, ValidationError):
         return None
-    figures = [figure.model_copy(update={"path": place / figure.path}) for figure in paper.figures]
+    lies = [(figure, file_inside(place, figure.path)) for figure in paper.figures]
+    # one that lies elsewhere is none: the folder may be a stranger's
+    figures = [figure.model_copy(update={"path": path}) for figure, path in lies if path]
     return paper.model_copy(update={"figures": figures})
 
 

@@ -31,7 +31,9 @@ _NO_DOTS_NEXT = re.compile(rf"{_SURNAME}\s[{_UPPER}]{{1,3}}(?=[,.;:]|\s+(?:\(|an
 _JOIN = re.compile(r"\s*(?:[,;]\s*(?:and\b|&)?|and\b|&)\s*(?:others\b|et\s+al\b\.?)?\s*", re.I)
 _ET_AL = re.compile(r"[,;]?\s*(?:and\s+)?(?:et\s*al\b\.?|others\b\.?|\(?eds?\.?\)?)[,.:]?\s*", re.I)
 _LABEL = re.compile(r"\s*(?:[-*]\s+)?(?:\[([^\]]{1,60})\]|\(?(\d{1,3})[.)](?=\s))?\s*")
-_QUOTED = re.compile(r"[“\"]([^”\"]{6,}?)[,.]?[”\"]|(?:``|‘‘)(.{6,}?)[,.]?(?:''|’’)|«(.{6,}?)»")
+_QUOTED = re.compile(
+    r"[“\"]([^”\"]{6,}?)[,.]?[”\"]|(?:``|‘‘)(.{6,}?)[,.]?(?:''|’’)|\u00ab(.{6,}?)\u00bb"
+)
 _AFTER_YEAR = re.compile(rf"(?:\(({_YEAR})(?:,[^)]*)?\)|(?<=[.,])\s*({_YEAR}))\s*[.:,]\s+(?=\S)")
 _ABBREVIATED = re.compile(
     rf"(?:\b(?:vs|e\.g|i\.e|al|cf|Dr|St|vol|no|pp|ed|eds|resp|approx|[{_UPPER}])|\b\w\.\w)$"
@@ -112,7 +114,7 @@ def title_of(entry: str) -> str:
         return _clean(quoted[1] or quoted[2] or quoted[3])
     rest = _after_authors(text)
     year = _AFTER_YEAR.search(text[: len(text) * 3 // 4])
-    # the year that follows the authors, not one in a title («the 2019 challenge») or after it
+    # the year that follows the authors, not one in a title ("the 2019 challenge") or after it
     authors_end = _sentence_end(text) if rest is None else len(text) - len(rest)
     if year and year.start() <= authors_end + 2:
         rest = text[year.end() :]
@@ -165,7 +167,7 @@ def _clean(title: str) -> str:
 
 
 def _author_year(text: str) -> str:
-    """«Surname, year», as author-year citations have it."""
+    """The key of an author-year citation: "Surname, year"."""
     years = re.findall(
         rf"\b{_YEAR}\b", re.sub(r"(?:arXiv[: ]|abs/|https?:)\s*\S+", "", text, flags=re.I)
     )

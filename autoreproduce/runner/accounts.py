@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.gap import signed_gap
+from autoreproduce.sandboxes.setup import NO_ISOLATION
 from autoreproduce.trials.steps import dollars_of, model_results, usage_of
 from autoreproduce.trials.trial import Outcome
 
 if TYPE_CHECKING:
-    from autoreproduce import Submission
+    from autoreproduce.contracts import Submission
+    from autoreproduce.sandboxes.setup import SandboxSetup
     from autoreproduce.task import Task
     from autoreproduce.trials.integrity import Integrity
     from autoreproduce.trials.measurement import Measurement
@@ -35,6 +37,7 @@ def outcome_of(submission: Submission, measurement: Measurement, task: Task) -> 
         metric=None if void else measurement.value,
         integrity=integrity.word if integrity else "",
         decoys=measurement.decoys,
+        reference=measurement.pair.result if measurement.pair else None,
         claimed=measurement.claimed,
         recomputed=measurement.recomputed,
         warnings=[*submission.warnings, *measurement.warnings],
@@ -50,6 +53,13 @@ def outcome_of(submission: Submission, measurement: Measurement, task: Task) -> 
     if failed and measurement.wanted:
         outcome.not_reproduced[:0] = [f"the metric {task.metric.name}: {outcome.reason}"]
     return outcome
+
+
+def mark_unisolated(outcome: Outcome, sandboxes: SandboxSetup) -> None:
+    """Say first of all if programs ran without isolation, now or before."""
+    if sandboxes.unisolated or not outcome.isolated:
+        outcome.isolated = False
+        outcome.warnings = list(dict.fromkeys([NO_ISOLATION, *outcome.warnings]))
 
 
 def _void_reason(integrity: Integrity | None) -> str:
@@ -93,7 +103,7 @@ def _compare(outcome: Outcome, task: Task) -> None:
 
     A number for which the gap is not defined has none.
     """
-    reference = task.reference
+    reference = outcome.reference_of(task)
     if reference is None or outcome.metric is None:
         return
     with suppress(UsageError):

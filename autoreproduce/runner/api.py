@@ -13,14 +13,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
-from autoreproduce import Observer
 from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
 from autoreproduce.runner.api_results import PhaseNotes, Reproduction
 from autoreproduce.runner.api_scoring import default_judges, score
 from autoreproduce.runner.settings import path_or_none, settings_of
+from autoreproduce.runner.settings_given import SuiteSettings, TrialSettings, shows_settings
+from autoreproduce.trials.chain import TRIAL
+from autoreproduce.trials.steps import Observer
 
 if TYPE_CHECKING:
     from autoreproduce.runner.attempt import Finished, Request
@@ -35,6 +37,7 @@ Note = Callable[[str], None]
 __all__ = ["default_judges", "reproduce", "run_suite", "score", "settings_of", "watched_attempt"]
 
 
+@shows_settings(TrialSettings)
 def reproduce(
     *,
     arxiv: str | None = None,
@@ -51,7 +54,7 @@ def reproduce(
     view: OpenView | None = None,
     command: str = "",
     settings: Settings | None = None,
-    **more: Any,
+    **more: Unpack[TrialSettings],
 ) -> Reproduction:
     """Reproduce one experiment of a paper, or resume the attempt.
 
@@ -68,6 +71,7 @@ def reproduce(
             f"--out {out} is one trial's folder, so --trial {trial} changes nothing",
             fix="leave one of them out",
         )
+    _refuse_foreign_folder(path_or_none(out))
     used = settings_of(settings, model=model, **more)
     file = path_or_none(paper)
     found = find_or_make_task(task, arxiv, file, metric, instruction, used.profile, claims)
@@ -84,6 +88,16 @@ def reproduce(
     return watched_attempt(request, view)
 
 
+def _refuse_foreign_folder(out: Path | None) -> None:
+    """Raise UsageError for a folder that holds something and is no trial's."""
+    if out is None or not out.is_dir() or (out / TRIAL).exists():
+        return
+    if any(entry.name != ".lock" for entry in out.iterdir()):
+        raise UsageError(
+            f"{out} is not empty, and no trial's folder", fix="name a new or an empty folder"
+        )
+
+
 def watched_attempt(request: Request, view: OpenView | None = None) -> Reproduction:
     """Attempt what is requested; `view` opens what watches it, a line a phase by default."""
     from autoreproduce.runner.attempt import attempt
@@ -95,6 +109,7 @@ def watched_attempt(request: Request, view: OpenView | None = None) -> Reproduct
     return Reproduction(done.folder, done.outcome, done.report, done.task, done.earlier)
 
 
+@shows_settings(SuiteSettings)
 def run_suite(
     file: File,
     *,
@@ -110,15 +125,17 @@ def run_suite(
     view: SuiteView | None = None,
     command: str = "",
     executor: str | None = None,
-    **more: Any,
+    trust: bool = False,
+    **more: Unpack[SuiteSettings],
 ) -> SuiteSummary:
     """Run a suite's tasks × variants × trials, or resume it.
 
     `file`: its YAML file, or the name of one that ships. `tasks`, `variants`: only these. `budget`:
-    over the whole suite. `data`: published files. `executor`: else the file's. `more`: settings of
-    all variants. Raises UsageError before anything begins.
+    over the whole suite. `data`: published files. `executor`: else the file's. `trust`: the file is
+    yours, and may import solvers and name addresses, paths and sandboxes. `more`: settings of all
+    variants. Raises UsageError before anything begins.
     """
-    plan = plan_suite(file, tasks, variants, trials, dataset, n, more)
+    plan = plan_suite(file, tasks, variants, trials, dataset, n, dict(more), trust=trust)
     plan.suite.change_executor(executor, {})
     return run_plan(plan, workers, budget, path_or_none(data), path_or_none(out), view, command)
 
@@ -133,15 +150,19 @@ def plan_suite(
     changes: dict[str, Any] | None = None,
     gold: str | None = None,
     solvers: Sequence[str] = (),
+    trust: bool = False,
 ) -> Plan:
     """The trials that a suite's file and `run_suite`'s arguments name. Raises UsageError."""
     from autoreproduce.runner.suite.plan import Plan
     from autoreproduce.runner.suite.schema import read_suite, refused
+    from autoreproduce.runner.suite.trust import refuse_reaching
 
     for name in changes or {}:
         if (reason := refused(name)) is not None:
             raise UsageError(f"{name}: {reason}")
     content = read_suite(Path(file))
+    if not trust:
+        refuse_reaching(content)
     numbers = [int(each) if each.isdecimal() else each for each in n]
     given = {content.dataset_option: path_or_none(dataset), "n": numbers, "gold": gold}
     content.change_options({key: value for key, value in given.items() if value})

@@ -25,7 +25,7 @@ def note_to_stderr(text: str) -> None:
     print(clean(text), file=sys.stderr, flush=True)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Reproduction:
     """What came of an attempt: the trial's folder `path`, its outcome, its report.
 
@@ -64,6 +64,15 @@ class Reproduction:
         found = self.verdict
         return found.claims if found is not None else ()
 
+    def __repr__(self) -> str:
+        return f"<Reproduction {self.task.id}: {self.outcome.status}, {self.path}>"
+
+    def __str__(self) -> str:
+        """The verdict, the numbers, the cost and the folder, in a paragraph."""
+        from autoreproduce.runner.summary import summary_text
+
+        return summary_text(self.outcome, self.path, self.task, self.earlier)
+
     def _repr_html_(self) -> str:
         """The verdict, the number and the cost, for a notebook."""
         from autoreproduce.runner.summary import summary_html
@@ -77,6 +86,16 @@ class ScoredTrials:
 
     trials: list[Scored]
     damaged: list[Path]
+
+    def __str__(self) -> str:
+        """A line a score."""
+        return "\n".join(
+            f"{one.folder.name} {score.scorer}: "
+            + ("–" if score.value is None else f"{score.value:.4g}")
+            + (f" ({clean(score.reason)})" if score.reason else "")
+            for one in self.trials
+            for score in one.scores
+        )
 
     def __iter__(self) -> Iterator[Scored]:
         return iter(self.trials)

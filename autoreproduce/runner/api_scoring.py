@@ -4,19 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
+from autoreproduce.claims.user_claims import read_user_claims
 from autoreproduce.errors import UsageError
 from autoreproduce.runner.api_results import ScoredTrials, note_to_stderr
 from autoreproduce.runner.settings import path_or_none, settings_of
+from autoreproduce.runner.settings_given import TrialSettings
 
 if TYPE_CHECKING:
     from autoreproduce.config import Settings
     from autoreproduce.evaluation.judging.material import PointsSource
-    from autoreproduce.runner.score import ScoreRequest
+    from autoreproduce.runner.score_request import ScoreRequest
 
 File = str | Path
 Note = Callable[[str], None]
+
+
+class ScoreOptions(TrialSettings, total=False):
+    """What `score` passes on to `score_request`."""
+
+    repeats: int
+    run: str | None
+    metric_from: Sequence[str]
+    data_at: str
+    requirements: File | None
+    beside: Sequence[File]
+    carry: Sequence[str]
+    claims: Sequence[str]
+    system: str | None
+    paper: File | None
+    points: PointsSource | None
+    reference: str | None
+    metric: str | None
+    instruction: str
+    data: File | None
+    out: File | None
 
 
 def score(
@@ -28,7 +51,7 @@ def score(
     model: str | None = None,
     settings: Settings | None = None,
     note: Note = note_to_stderr,
-    **options: Any,
+    **options: Unpack[ScoreOptions],
 ) -> ScoredTrials:
     """Score a program (file, folder, archive, git URL), a trial or a folder of trials.
 
@@ -60,6 +83,7 @@ def score_request(
     data_at: str = "",
     requirements: File | None = None,
     beside: Sequence[File] = (),
+    carry: Sequence[str] = (),
     claims: Sequence[str] = (),
     system: str | None = None,
     paper: File | None = None,
@@ -72,20 +96,21 @@ def score_request(
     model: str | None = None,
     note: Note = note_to_stderr,
     settings: Settings | None = None,
-    **more: Any,
+    **more: Unpack[TrialSettings],
 ) -> ScoreRequest:
     """What is to be scored, with the task found and the settings read.
 
     `run`: a command that runs the program in the sandbox first; `metric_from` (FILE:KEY) and
     `data_at` map what it writes and expects, `requirements` lists its packages, the files `beside`
-    lie next to it while it runs, `claims` are held against it. `system`: who wrote the program, as
+    lie next to it while it runs, `claims` are held against it. `carry`: large files of the program
+    that its run needs. `system`: who wrote the program, as
     tables name it. `points`: where key points come from. Raises UsageError.
     """
     from autoreproduce.runner.find import find_or_make_task
-    from autoreproduce.runner.score import ScoreRequest
+    from autoreproduce.runner.score_request import ScoreRequest
 
     used, file = settings_of(settings, model=model, **more), path_or_none(paper)
-    own = metric or ("metric:higher" if file and task and not _is_benchmark_id(task) else None)
+    own = metric or _own_metric(claims, file, task)
     named = task or file
     if claims and (run is None or named is None):
         raise UsageError("--claim is held against a run", fix="add --task NAME and --run COMMAND")
@@ -103,6 +128,7 @@ def score_request(
         data_at=data_at,
         requirements=path_or_none(requirements),
         beside=[Path(one) for one in beside],
+        carry=carry,
         system=system,
         paper=file,
         points=points,
@@ -111,6 +137,16 @@ def score_request(
         out=path_or_none(out),
         note=note,
     )
+
+
+def _own_metric(claims: Sequence[str], paper: Path | None, task: str | None) -> str | None:
+    """The metric of a task that names none: the first claim's, else any; None of a benchmark's."""
+    if not paper or not task or _is_benchmark_id(task):
+        return None
+    if not claims:
+        return "metric:higher"
+    first = read_user_claims(claims)[0]
+    return f"{first.id}:{'lower' if first.direction == 'lower' else 'higher'}"
 
 
 def _is_benchmark_id(task: str) -> bool:

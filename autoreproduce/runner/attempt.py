@@ -2,7 +2,7 @@
 behind.
 
 Whatever ends a trial, its folder says so: the solver's own failures are outcomes; what came from
-outside (budget, model, sandbox, the user) is the status «stopped», and the same command resumes it.
+outside (budget, model, sandbox, the user) is the status "stopped", and the same command resumes it.
 """
 
 from __future__ import annotations
@@ -15,18 +15,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from autoreproduce import Observer, Submission
 from autoreproduce.benchmarks import benchmark_of
 from autoreproduce.claims.verdicts.trial_verdict import FILE as VERDICT
 from autoreproduce.config import Settings, digest
-from autoreproduce.errors import AutoReproduceError, ReplyError
+from autoreproduce.contracts import Submission
+from autoreproduce.errors import AutoReproduceError, ReplyError, UnusableModelError
 from autoreproduce.evaluation.report import write_report
 from autoreproduce.evaluation.report.evidence import gather
 from autoreproduce.evaluation.result_folder import write_result
 from autoreproduce.models.budget import Budget
 from autoreproduce.models.tape import CallSite, TapeHead, tape_of, write_tape
 from autoreproduce.plugins import found_at, installed
-from autoreproduce.runner.accounts import close_accounts, outcome_of
+from autoreproduce.runner.accounts import close_accounts, mark_unisolated, outcome_of
+from autoreproduce.runner.begun import remember
 from autoreproduce.runner.choose import ModelChoice, choose_model
 from autoreproduce.runner.conclude import conclude
 from autoreproduce.runner.machine import hardware
@@ -34,13 +35,15 @@ from autoreproduce.runner.readings import missing_readings
 from autoreproduce.runner.request import Request, Shared, record_of, trial_folder
 from autoreproduce.runner.seeds import missing_seeds
 from autoreproduce.runner.signals import undisturbed
+from autoreproduce.sandboxes.modules import check_modules
 from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.solvers import open_solver
 from autoreproduce.task import Task
 from autoreproduce.trials.live import LiveRecord
 from autoreproduce.trials.machines import add_machine
 from autoreproduce.trials.measurement import FILE, Measurement, read_measurement
-from autoreproduce.trials.steps import ExecutionResult, ModelResult
+from autoreproduce.trials.steps import ExecutionResult, ModelResult, Observer
+from autoreproduce.trials.summary import read_json
 from autoreproduce.trials.trial import Outcome, Trial
 
 __all__ = ["Finished", "Request", "Shared", "attempt"]
@@ -63,6 +66,8 @@ def attempt(request: Request) -> Finished:
     """
     choice = choose_model(request.settings, request.task, request.solver, request.tape)
     settings = choice.settings
+    if request.shared.budget is None:  # a suite has looked its prices up
+        choice.check_budget(Budget.parse(settings.budget.total))
     folder = request.out or trial_folder(request, settings)
     note = _noter(request.observers)
     if choice.announcement:
@@ -70,21 +75,25 @@ def attempt(request: Request) -> Finished:
     benchmark = benchmark_of(request.task)
     task = benchmark.prepare(request.task, settings.cache_dir, note, request.data)
     trial = Trial.open(folder, record_of(request, task, settings, choice), request.observers)
+    if request.data is not None:
+        remember(settings.cache_dir, folder, trial.record)
     live = LiveRecord(folder)
     trial.observers.append(live)
     try:
         outcome = trial.outcome
         ended = outcome is not None and outcome.status != "stopped"
         earlier = ended and not has_more_time(trial, settings)
+        report = None
         if outcome is None or not earlier:
             with _watched_by_plugins(trial) as watching:
                 outcome = _run(request, task, settings, choice, trial)
+                report = _close(trial, task, outcome, earlier)
                 for each in watching:
                     each.close(outcome)
         elif _lacks_runs(trial, outcome, settings):
             outcome = _with_more_runs(request, task, choice, trial, outcome)
             earlier = False
-        report = _close(trial, task, outcome, earlier)
+        report = report or _close(trial, task, outcome, earlier)
         if settings.model.record:
             _record_tape(settings.model.record, trial)
         return Finished(folder, outcome, report, task, earlier)
@@ -116,7 +125,7 @@ def has_more_time(trial: Trial, settings: Settings) -> bool:
 def _run(
     request: Request, task: Task, settings: Settings, choice: ModelChoice, trial: Trial
 ) -> Outcome:
-    """The outcome of what was submitted and measured, or «stopped» with the reason; written once.
+    """The outcome of what was submitted and measured, or "stopped" with the reason; written once.
 
     Until it is written the folder says nothing of an end, so a killed trial is begun again, and
     the journal answers for what was done.
@@ -127,6 +136,7 @@ def _run(
         (trial.folder / name).unlink(missing_ok=True)
     sandboxes = _sandboxes(request, task, choice, trial)
     try:
+        sandboxes = benchmark_of(task).ready(task, sandboxes)
         submission, measurement = _measured(request, task, choice, trial, sandboxes)
         trial.write(FILE, measurement.model_dump_json(indent=1))
         outcome = outcome_of(submission, measurement, task)
@@ -146,6 +156,7 @@ def _run(
         }
     close_accounts(outcome, trial, task, time.monotonic() - began)
     outcome.warnings += choice.warnings()
+    mark_unisolated(outcome, sandboxes)
     trial.write_outcome(outcome)
     return outcome
 
@@ -156,7 +167,6 @@ def _sandboxes(request: Request, task: Task, choice: ModelChoice, trial: Trial) 
         choice.settings,
         trial.folder.resolve() / "packages",
         task.data_dir,
-        decoy_dir=task.decoy_dir,
         label=digest(str(trial.folder.resolve())),
         trusted=choice.trusted,
         note=trial.note,
@@ -183,11 +193,13 @@ def _with_more_runs(
     add_machine(trial.folder, trial.record.hardware, here)
     sandboxes = _sandboxes(request, task, choice, trial)
     try:
+        sandboxes = benchmark_of(task).ready(task, sandboxes)
         conclude(trial, task, outcome, measurement, choice.settings, sandboxes)
     except KeyboardInterrupt:
         why = "stopped by the user: the same command adds the runs that are missing"
         return outcome.model_copy(update={"status": "stopped", "reason": why, "sentence": ""})
     close_accounts(outcome, trial, task, outcome.seconds)
+    mark_unisolated(outcome, sandboxes)
     trial.write_outcome(outcome)
     return outcome
 
@@ -196,13 +208,11 @@ def _measured(
     request: Request, task: Task, choice: ModelChoice, trial: Trial, sandboxes: SandboxSetup
 ) -> tuple[Submission, Measurement]:
     """What the solver submits, and what its benchmark makes of it."""
-    benchmark = benchmark_of(task)
-    sandboxes = benchmark.ready(task, sandboxes)
     try:
         submission = _submitted(request, task, choice.settings, choice, trial, sandboxes)
-    except ReplyError as error:
+    except (ReplyError, UnusableModelError) as error:
         submission = Submission("failed", str(error), trial.phase_name)
-    return submission, benchmark.measure(task, submission, trial, sandboxes)
+    return submission, benchmark_of(task).measure(task, submission, trial, sandboxes)
 
 
 def _submitted(
@@ -221,10 +231,15 @@ def _submitted(
     )
     sandbox = sandboxes.open(trial.workspace.resolve())
     try:
-        trial.moved = sandbox.name != _last_sandbox(trial.folder, sandbox.name)
+        last = _last_sandbox(trial.folder)
+        trial.moved = sandbox.name != last.get("name", sandbox.name)
+        if last.get("isolated") is False:
+            sandboxes.unisolated.add(last["name"])
+        here = {"name": sandbox.name, "promises": sandbox.promises}
         trial.write(
-            "sandbox.json", json.dumps({"name": sandbox.name, "promises": sandbox.promises}) + "\n"
+            "sandbox.json", json.dumps({**here, "isolated": not sandboxes.unisolated}) + "\n"
         )
+        check_modules(sandbox, task.modules)
         return solver.solve(task, models, sandbox, trial)
     finally:
         with undisturbed():
@@ -251,10 +266,10 @@ def _record_tape(path: Path, trial: Trial) -> None:
     write_tape(path, head, tape_of(calls))
 
 
-def _last_sandbox(folder: Path, otherwise: str) -> str:
-    """The sandbox that this trial used before."""
-    path = folder / "sandbox.json"
-    return str(json.loads(path.read_text())["name"]) if path.exists() else otherwise
+def _last_sandbox(folder: Path) -> dict[str, Any]:
+    """What sandbox.json says of the sandbox that this trial used before; {} without."""
+    found = read_json(folder / "sandbox.json") or {}
+    return found if isinstance(found.get("name"), str) else {}
 
 
 def _close(trial: Trial, task: Task, outcome: Outcome, earlier: bool) -> Path:

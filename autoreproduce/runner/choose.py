@@ -19,7 +19,10 @@ from autoreproduce.config import Settings
 from autoreproduce.content import folder
 from autoreproduce.errors import UsageError
 from autoreproduce.models import Models
+from autoreproduce.models.budget import Budget
+from autoreproduce.models.prices import check_price, why_free
 from autoreproduce.plugins import table
+from autoreproduce.runner.settings import refuse_sections
 from autoreproduce.solvers import KINDS, needs_of
 from autoreproduce.task import Task
 
@@ -34,8 +37,8 @@ KEYS = (
 HOW = (
     "name one, e.g. --model openai:gpt-5 with OPENAI_API_KEY set, --model "
     "anthropic:claude-sonnet-4-5 with "
-    "ANTHROPIC_API_KEY set, or any OpenAI-compatible server by --model NAME --base-url "
-    "http://127.0.0.1:11434/v1"
+    "ANTHROPIC_API_KEY set, a local one by --model ollama:NAME (vllm:, lmstudio:), or any "
+    "OpenAI-compatible server by --model NAME --base-url URL"
 )
 
 
@@ -63,6 +66,12 @@ class ModelChoice:
         research = guard(m.research, m.research_name)
         code = research if m.code is m.research else guard(m.code, m.code_name)
         return Models(research, code, m.research_name, m.code_name)
+
+    def check_budget(self, *limits: Budget) -> None:
+        """Raises UnknownPriceError for a live model without a price, unless tokens are limited."""
+        if self.replayed is None:
+            names = {self.models.research_name, self.models.code_name} - {""}
+            check_price(sorted(names), self.settings, *limits)
 
     def warnings(self) -> list[str]:
         """What a reader of the outcome must know: replies that answered another prompt than the
@@ -107,10 +116,12 @@ def choose_model(
     same = (settings.model.code or name) == (settings.model.research or name)
     code = research if same else open_model(settings, settings.model.code or name)
     opened = Models(research, code, settings.model.research or name, settings.model.code or name)
+    names = dict.fromkeys((opened.research_name, opened.code_name))
+    free = "; ".join(filter(None, (why_free(each, settings) for each in names)))
     if same:
-        return ModelChoice(opened.research_name, settings, opened)
+        return ModelChoice(opened.research_name, settings, opened, free)
     both = f"{opened.research_name} (research) + {opened.code_name} (code)"
-    return ModelChoice(both, settings, opened)
+    return ModelChoice(both, settings, opened, free)
 
 
 def open_research_model(settings: Settings) -> tuple[str, Any]:
@@ -183,6 +194,7 @@ def _as_recorded(settings: Settings, recorded: dict[str, Any], name: str, path: 
     """
     own = {*settings.given(), *Settings.MACHINE, "model", "research_model", "code_model"}
     taken = {key: value for key, value in recorded.items() if key not in own}
+    refuse_sections(taken, str(path))
     try:
         return settings.having(**taken, model=name)
     except ValidationError as error:

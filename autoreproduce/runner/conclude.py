@@ -19,7 +19,6 @@ from autoreproduce.evaluation.judging.material import material_of
 from autoreproduce.evaluation.report import write_report
 from autoreproduce.evaluation.report.verdict import verdict as verdict_in_words
 from autoreproduce.evaluation.scorers import Setup, open_scorers
-from autoreproduce.evaluation.scorers.integrity import with_probe
 from autoreproduce.evaluation.scorers.structure import saved_structures
 from autoreproduce.evaluation.scoring import score_trial
 from autoreproduce.evaluation.seen import seen_in_full
@@ -27,17 +26,18 @@ from autoreproduce.evaluation.structure.save import measure_both
 from autoreproduce.evaluation.verdict import judge_trial, with_tested
 from autoreproduce.files.bounded import LARGEST_JSON
 from autoreproduce.files.shared import read_plain
+from autoreproduce.runner.late_findings import add_printed_constants, add_watched_steps
 from autoreproduce.runner.readings import reading_verdict
 from autoreproduce.runner.seeds import Repeater, seed_runs
-from autoreproduce.trials.measurement import FILE as MEASUREMENT
 from autoreproduce.trials.trial import Trial
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from autoreproduce import Score
     from autoreproduce.claims.verdicts.trial_verdict import SeedRun
     from autoreproduce.config import Settings
+    from autoreproduce.contracts import Score
+    from autoreproduce.evaluation.outside_run import OutsideRun
     from autoreproduce.sandboxes.setup import SandboxSetup
     from autoreproduce.task import Task
     from autoreproduce.trials.measurement import Measurement
@@ -67,10 +67,12 @@ def conclude(
     sandboxes: SandboxSetup,
     *,
     structure: bool = True,
+    outside: OutsideRun | None = None,
 ) -> None:
     """Write verdict.json and fill in the outcome's verdict.
 
-    `structure`: whether program and reference are watched and compared. Only a program that was to
+    `structure`: whether program and reference are watched and compared. `outside`: how a program
+    from outside is run. Only a program that was to
     give a number has a verdict. Raises SandboxError if a run with another seed finds no sandbox;
     nothing else is raised.
     """
@@ -84,17 +86,19 @@ def conclude(
             failed.level,
         )
         return
-    repeater = Repeater.of(trial, task, settings, sandboxes)
+    repeater = Repeater.of(trial, task, settings, sandboxes, outside)
     runs = seed_runs(trial, settings, repeater, measurement)
     claims, problems = _claims(trial, task)
     choices, more = _choices(trial.folder)
     watched = task if structure else task.model_copy(update={"folder": None})
     method, seen = _method(trial, watched, settings, choices)
-    _add_watched_steps(trial, measurement, outcome)
+    add_watched_steps(trial, measurement, outcome, task.steps)
 
     def judge(runs: Sequence[SeedRun], tested: int) -> TrialVerdict:
-        return judge_trial(task, outcome, runs, with_tested(claims, tested), choices=choices)
+        held = with_tested(claims, tested)
+        return judge_trial(task, outcome, runs, held, choices=choices, constants=constants)
 
+    constants = add_printed_constants(trial, measurement, outcome, repeater, runs)
     readings = reading_verdict(repeater, runs, settings, judge)
     found = judge_trial(
         task,
@@ -105,6 +109,7 @@ def conclude(
         method=method,
         readings=readings,
         remarks=[*problems, *more, *seen, *_data_remarks(trial)],
+        constants=constants,
     )
     trial.write(FILE, found.model_dump_json(indent=1))
     outcome.warnings += problems
@@ -116,18 +121,6 @@ def _data_remarks(trial: Trial) -> list[str]:
     seen = seen_in_full(trial.steps)
     left_out = rows_left_out(seen.file_rows, seen.held)
     return [left_out] if left_out else []
-
-
-def _add_watched_steps(trial: Trial, measurement: Measurement, outcome: Outcome) -> None:
-    """What the probe saw of the training, as part of the verdict on the number's integrity."""
-    old = measurement.integrity
-    if old is None or (new := with_probe(old, trial)) == old:
-        return
-    measurement.integrity, outcome.integrity = new, new.word
-    more = [each.text for each in new.findings if each not in old.findings]
-    measurement.warnings += more
-    outcome.warnings += more
-    trial.write(MEASUREMENT, measurement.model_dump_json(indent=1))
 
 
 def fill_in(outcome: Outcome, found: TrialVerdict) -> None:

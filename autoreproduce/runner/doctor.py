@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autoreproduce.config import Settings
+from autoreproduce.content import install_command
 from autoreproduce.errors import AutoReproduceError
 from autoreproduce.sandboxes import why_not
 
@@ -62,20 +63,19 @@ def _model(settings: Settings) -> Check:
             True,
             f"the replies of a tape ({settings.model.name[5:] or 'the one of the task'})",
         )
-    from autoreproduce.models.open import is_local, split_name
-    from autoreproduce.models.prices import PROVIDERS
+    from autoreproduce.models.open import endpoint_host, split_name
+    from autoreproduce.models.prices import PROVIDERS, endpoint
+    from autoreproduce.models.servers import is_free
 
     try:
         provider, name = split_name(settings.model.name, settings)
     except AutoReproduceError as error:
         return Check("model", False, error.what, error.fix)
-    variable, where = (
-        PROVIDERS[provider][0],
-        (f" at {settings.model.base_url}" if settings.model.base_url else ""),
-    )
+    variable, url = PROVIDERS[provider][0], endpoint(settings, provider)
+    where = f" at {endpoint_host(settings, settings.model.name)}" if url else ""
     if settings.model.api_key or (variable and os.environ.get(variable)):
         return Check("model", True, f"{provider}:{name}{where}, with a key")
-    if not variable or (settings.model.base_url and is_local(settings.model.base_url)):
+    if not variable or is_free(provider, url):
         return Check("model", True, f"{provider}:{name}{where}, which needs no key")
     return Check(
         "model",
@@ -140,9 +140,11 @@ def _gpu(settings: Settings) -> Check:
 
 
 def _torch() -> Check:
-    if importlib.util.find_spec("torch") is None:
-        fix = "pip install 'autoreproduce[torch]'; programs in Docker have their own"
-        return Check("torch", False, "not in this Python, which programs in bubblewrap use", fix)
+    missing = [name for name in ("torch", "scipy") if importlib.util.find_spec(name) is None]
+    if missing:
+        fix = f"{install_command('torch')}; programs in Docker have their own"
+        seen = f"{' and '.join(missing)} not in this Python, which programs in bubblewrap use"
+        return Check("torch", False, seen, fix)
     from importlib.metadata import version
 
     return Check("torch", True, version("torch"))
@@ -171,7 +173,7 @@ def _mineru(settings: Settings) -> Check:
         return Check("MinerU", True, f"the server at {settings.papers.mineru_url} (not asked)")
     if shutil.which("mineru-kit") or importlib.util.find_spec("mineru"):
         return Check("MinerU", True, f"installed, tier {settings.papers.mineru_tier}")
-    fix = "pip install 'autoreproduce[mineru]'" if settings.papers.mineru else ""
+    fix = install_command("mineru") if settings.papers.mineru else ""
     return Check(
         "MinerU", not settings.papers.mineru, "not installed: papers are read without it", fix
     )

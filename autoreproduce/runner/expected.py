@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoreproduce.errors import AutoReproduceError
 from autoreproduce.method.results import Run
 from autoreproduce.method.time_prediction import planned_steps, step_times
-from autoreproduce.trials.folders import trials_below
 from autoreproduce.trials.steps import ExecutionResult, Step
-from autoreproduce.trials.trial import Outcome, Trial
+from autoreproduce.trials.summary import summaries_below
+from autoreproduce.trials.trial import Outcome
 
 if TYPE_CHECKING:
     from autoreproduce.task import Task
@@ -27,29 +25,15 @@ FULL_RUN = "full_run"
 MOST = 20  # of the newest earlier trials that are read
 
 
-@dataclass(frozen=True)
-class EarlierTrial:
-    """The seconds of a trial that was measured, and of its full run alone."""
-
-    whole: float
-    full_run: float
-
-
-def earlier_trials(runs: Path, task: Task, solver: str) -> list[EarlierTrial]:
-    """What trials of the same task, profile and solver below `runs` took; damaged ones aside."""
-    folders = sorted(trials_below(runs), key=lambda path: path.stat().st_mtime)
-    found = []
-    for folder in folders[-MOST:]:
-        try:
-            trial = Trial(folder, Trial.read(folder).record)
-            outcome = trial.outcome
-        except AutoReproduceError:
-            continue
-        record = trial.record
-        same = (record.task, record.profile, record.solver) == (task.id, task.profile, solver)
-        if same and outcome is not None and outcome.status == "measured":
-            found.append(EarlierTrial(outcome.seconds, _full_run_seconds(outcome)))
-    return found
+def earlier_outcomes(runs: Path, task: Task, solver: str) -> list[Outcome]:
+    """How measured trials of the same task, profile and solver below `runs` ended."""
+    wanted = (task.id, task.profile, solver)
+    return [
+        outcome
+        for trial in summaries_below(runs)[-MOST:]
+        if (record := trial.record) and (outcome := trial.outcome)
+        if (record.task, record.profile, record.solver) == wanted and outcome.status == "measured"
+    ]
 
 
 def _full_run_seconds(outcome: Outcome) -> float:
@@ -62,9 +46,9 @@ class RemainingTime:
     began.
     """
 
-    def __init__(self, earlier: Sequence[EarlierTrial] = ()) -> None:
-        self._whole = statistics.median([one.whole for one in earlier]) if earlier else 0.0
-        runs = [one.full_run for one in earlier if one.full_run > 0]
+    def __init__(self, earlier: Sequence[Outcome] = ()) -> None:
+        self._whole = statistics.median([one.seconds for one in earlier]) if earlier else 0.0
+        runs = [seconds for one in earlier if (seconds := _full_run_seconds(one)) > 0]
         self._full_run = statistics.median(runs) if runs else 0.0
         self._least = 0.0  # of the full run, by the dry run
         self._began: float | None = None  # when the full run did

@@ -35,8 +35,6 @@ def print_tasks(settings: Settings, as_json: bool) -> None:
 
 def markdown_tasks() -> str:
     """The benchmark as a Markdown table: a row a task and measured profile, as task.yaml has it."""
-    from tabulate import tabulate
-
     from autoreproduce.benchmarks.reproducebench.tasks import task_file, task_folders
 
     rows = []
@@ -61,7 +59,17 @@ def markdown_tasks() -> str:
                 "memory": f"{found.memory_mb:.0f} MB" if found.memory_mb else "–",
             }
             rows.append(row)
-    return str(tabulate(rows, "keys", tablefmt="github", disable_numparse=True))
+    return _markdown(rows)
+
+
+def _markdown(rows: Sequence[dict[str, Any]]) -> str:
+    from autoreproduce.evaluation.tables.model import markdown_table
+
+    return (
+        markdown_table(list(rows[0]), [[str(cell) for cell in row.values()] for row in rows])
+        if rows
+        else ""
+    )
 
 
 def _band(result: Result | None) -> str:
@@ -72,8 +80,6 @@ def _band(result: Result | None) -> str:
 
 def reference_table(runs: Sequence[tuple[Task, Outcome]]) -> str:
     """References that were run here beside the bands that their task.yaml states, a row a run."""
-    from tabulate import tabulate
-
     rows = []
     for task, outcome in runs:
         details = outcome.details
@@ -89,7 +95,7 @@ def reference_table(runs: Sequence[tuple[Task, Outcome]]) -> str:
             "memory": f"{memory:.0f} MB" if memory else "–",
         }
         rows.append(row)
-    return str(tabulate(rows, "keys", tablefmt="github", disable_numparse=True))
+    return _markdown(rows)
 
 
 def task_rows(settings: Settings) -> Iterator[dict[str, Any]]:
@@ -128,6 +134,5 @@ def print_checks(settings: Settings, as_json: bool) -> bool:
         else:
             fix = f": {check.fix}" if check.fix else ""
             print(f"{'ok     ' if check.ok else 'missing'}  {check.name}: {check.found}{fix}")
-    sandboxes = [check for check in found if check.name in ("Docker Engine", "bubblewrap")]
-    git = all(check.ok for check in found if check.name == "git")
-    return git and any(check.ok for check in sandboxes)
+    ok = {check.name: check.ok for check in found}
+    return ok["git"] and (ok["Docker Engine"] or (ok["bubblewrap"] and ok["torch"]))

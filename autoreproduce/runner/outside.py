@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from autoreproduce.benchmarks import benchmark_of
 from autoreproduce.config import digest
 from autoreproduce.errors import UsageError
-from autoreproduce.evaluation.judging.program import NO_CODE, Program, read_program
-from autoreproduce.evaluation.outside_run import OutsideRun
+from autoreproduce.evaluation.carried_files import CarriedFiles, carried_files
+from autoreproduce.evaluation.judging.program import NO_CODE, Program, opened_source, program_at
+from autoreproduce.evaluation.outside_run import OutsideRun, at_seed
 from autoreproduce.evaluation.submission import (
     NOT_RUN,
     lay_out,
@@ -21,7 +22,7 @@ from autoreproduce.evaluation.submission import (
     submission_folder,
 )
 from autoreproduce.models.errors import shown
-from autoreproduce.runner.accounts import close_accounts, outcome_of
+from autoreproduce.runner.accounts import close_accounts, mark_unisolated, outcome_of
 from autoreproduce.runner.conclude import conclude
 from autoreproduce.sandboxes.package_lists import with_packages
 from autoreproduce.sandboxes.setup import SandboxSetup
@@ -31,21 +32,23 @@ from autoreproduce.trials.steps import ExecutionResult
 from autoreproduce.trials.trial import Trial
 
 if TYPE_CHECKING:
-    from autoreproduce.runner.score import ScoreRequest
+    from autoreproduce.runner.score_request import ScoreRequest
     from autoreproduce.task import Task
 
 
 def submitted_trial(request: ScoreRequest) -> tuple[Path, Task]:
     """A trial's folder around the program, run if a command is given."""
     named, run = named_task(request), request.outside_run
-    program = submitted_program(request)
     task = with_data(request, named) if run else named
     if run and run.data_at and task.data_dir is None:
         raise UsageError(f"task {task.id} has no data to put there", fix="add --data FOLDER")
-    folder = request.out or submission_folder(
-        program, task, request.settings.runs_dir, run, request.system
-    )
-    trial = lay_out(folder, program, task, request.observers, request.system, run)
+    with opened_source(request.path) as root:
+        program = submitted_program(request, root)
+        carried = _carried(request, root) if run else None
+        folder = request.out or submission_folder(
+            program, task, request.settings.runs_dir, run, request.system, carried
+        )
+        trial = lay_out(folder, program, task, request.observers, request.system, run, carried)
     try:
         if trial.outcome is None or (run and not _ran_already(trial, run.command)):
             _end(request, trial, task, run)
@@ -64,32 +67,48 @@ def _end(request: ScoreRequest, trial: Trial, task: Task, run: OutsideRun | None
         request.settings,
         trial.folder.resolve() / "packages",
         task.data_dir,
-        decoy_dir=None if run and run.metric_from else task.decoy_dir,
         label=digest(str(trial.folder.resolve())),
         note=request.note,
     )
+    if run and not run.metric_from:
+        sandboxes = benchmark_of(task).ready(task, sandboxes).of_draw(request.draw)
     sandboxes = with_packages(sandboxes, run.packages if run else ())
     submission = run_submission(trial, task, request.settings, run, sandboxes) if run else not_run()
     measurement = benchmark_of(task).measure(task, submission, trial, sandboxes)
     trial.write(FILE, measurement.model_dump_json(indent=1))
     outcome = outcome_of(submission, measurement, task)
     if run:
-        one = request.settings.model_copy(update={"seeds": 1})
         watched = not request.levels or "structure" in request.levels
-        conclude(trial, task, outcome, measurement, one, sandboxes, structure=watched)
+        given = request.settings
+        conclude(
+            trial, task, outcome, measurement, given, sandboxes, structure=watched, outside=run
+        )
     close_accounts(outcome, trial, task, 0.0)
+    mark_unisolated(outcome, sandboxes)
     trial.write_outcome(outcome)
 
 
-def submitted_program(request: ScoreRequest) -> Program:
-    """The program, with a word on what a person may miss in it."""
-    program = read_program(request.path, without=own_folders(request))
-    if program.origin and program.empty:
+def _carried(request: ScoreRequest, root: Path) -> CarriedFiles:
+    """The whole tree for the run, with a word on what is not in it."""
+    found = carried_files(root, own_folders(request), request.carry)
+    left = [f"{name} ({why})" for name, why in found.left_out.items()]
+    if left:
+        more = f" and {len(left) - 8} more" if len(left) > 8 else ""
+        request.note(f"not in the sandbox: {', '.join(left[:8])}{more}")
+    return found
+
+
+def submitted_program(request: ScoreRequest, root: Path) -> Program:
+    """The program at `root`, with a word on what a person may miss in it."""
+    program = program_at(root, request.path, own_folders(request))
+    if program.empty and request.run is None and Path(request.path).is_file():
+        raise UsageError(f"{request.path} has no code", fix="name a program's file or folder")
+    if program.origin and program.empty and request.run is None:
         request.note(f"{program.origin} has no code: it scores 0")
     left = [f"{name} ({why})" for name, why in program.unread.items() if why != NO_CODE]
     if left:
         more = f" and {len(left) - 8} more" if len(left) > 8 else ""
-        request.note(f"left out of the program: {', '.join(left[:8])}{more}")
+        request.note(f"left out of what is judged: {', '.join(left[:8])}{more}")
     return program
 
 
@@ -120,6 +139,7 @@ def _ran_already(trial: Trial, command: str) -> bool:
 
     Raises UsageError if it was run by another command.
     """
+    command = at_seed(command, trial.record.seed)
     ran = [step.result.command for step in trial.steps if isinstance(step.result, ExecutionResult)]
     if ran and command not in ran:
         raise UsageError(

@@ -13,14 +13,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autoreproduce import Observer
 from autoreproduce.benchmarks import benchmark_of
 from autoreproduce.config import Settings, digest
 from autoreproduce.errors import UsageError
 from autoreproduce.models.budget import Budget
 from autoreproduce.models.errors import shown
+from autoreproduce.runner.begun import was_begun_here
 from autoreproduce.runner.machine import hardware, versions
+from autoreproduce.runner.settings import settings_of_others
+from autoreproduce.solvers import refuse_import
 from autoreproduce.task import Task
+from autoreproduce.trials.chain import TRIAL
+from autoreproduce.trials.folders import refuse_links
+from autoreproduce.trials.steps import Observer
 from autoreproduce.trials.trial import Trial, TrialRecord, now
 
 if TYPE_CHECKING:
@@ -73,7 +78,7 @@ def trial_folder(request: Request, settings: Settings) -> Path:
 
 
 def task_digest(task: Task) -> str:
-    """What of a task bears on a trial; where it lies and what others measured does not."""
+    """What of a task affects a trial; where it lies and what others measured does not."""
     later = {"experiment", "blacklist"}  # trials from before these existed have the same digest
     return digest(
         task.model_dump(
@@ -81,6 +86,7 @@ def task_digest(task: Task) -> str:
             exclude={name for name in later if not getattr(task, name)}
             | {
                 "folder",
+                "modules",
                 "paper_file",
                 "recomputes",  # the instruction asks for the predictions
                 "benchmark_options",
@@ -146,12 +152,23 @@ def _tape_of(settings: Settings) -> Path | None:
     return Path(path) if kind == "tape" and path else None
 
 
-def resumed(folder: Path, settings: Settings) -> Request:
+def resumed(
+    folder: Path, settings: Settings, solver: str | None = None, data: Path | None = None
+) -> Request:
     """The request that made a trial folder, with this machine's settings (budget, sandbox, where
-    things lie). Raises UsageError if it names another file of this machine than it was given.
+    things lie).
+
+    The folder may come from a stranger: `solver` and `data` are what the user typed now. Raises
+    UsageError if it names code or files of this machine that were not.
     """
+    refuse_links(folder)
     record = Trial.read(folder).record
+    refuse_import(record.solver, str(folder / TRIAL), [solver or ""], "--solver")
     _refuse_unproven_paper(record, folder)
+    named = record.inputs.get("data")
+    if named and data is None and was_begun_here(settings.cache_dir, folder, record):
+        data = Path(named)
+    _refuse_other_places(record, folder, data)
     machine = {n: v for n, v in settings.flat().items() if n in Settings.MACHINE}
     then = record.stored_task()
     task = _with_instruction(benchmark_of(then).load(then.id, then.profile), then.instruction)
@@ -159,12 +176,12 @@ def resumed(folder: Path, settings: Settings) -> Request:
     inputs = {name: Path(value) for name, value in record.inputs.items() if value}
     return Request(
         task=task,
-        settings=Settings(**{**record.settings, **machine}),
+        settings=settings_of_others(record.settings, str(folder / TRIAL), machine),
         solver=record.solver,
         out=folder,
         paper_file=inputs.get("paper_file"),
         paper_folder=inputs.get("paper_folder"),
-        data=inputs.get("data"),
+        data=data,
         tape=inputs.get("tape"),
         command=record.command,
     )
@@ -176,10 +193,27 @@ def _refuse_unproven_paper(record: TrialRecord, folder: Path) -> None:
     """
     named = record.inputs.get("paper_file")
     given = _digest_of(Path(named)) if named else None
-    if given is not None and given != record.inputs.get("paper_digest"):
+    is_there = named is not None and Path(named).exists()  # a folder has no digest
+    if is_there and (given is None or given != record.inputs.get("paper_digest")):
         raise UsageError(
             f"{named} is not the paper that {folder} was given, by the digest in its trial.json",
             fix="put that file there, or start another trial with it",
+        )
+
+
+def _refuse_other_places(record: TrialRecord, folder: Path, data: Path | None) -> None:
+    """Raise UsageError for data that nobody named here, and a paper's folder around others."""
+    named = record.inputs.get("data")
+    if named and data is None:
+        raise UsageError(
+            f"{folder} was made with the data in {named}",
+            fix=f"add --data {named} if its program may read that folder",
+        )
+    shared = record.inputs.get("paper_folder")
+    if shared and not folder.resolve().is_relative_to(Path(shared).resolve()):
+        raise UsageError(
+            f"{folder} shares its paper with trials in {shared}, and does not lie there",
+            fix="move it there, or start another trial",
         )
 
 

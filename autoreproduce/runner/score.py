@@ -6,24 +6,18 @@ a trial's folder first, and is run only if a command is given.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autoreproduce import Observer, Score
 from autoreproduce.benchmarks import benchmark_of
 from autoreproduce.config import Settings
+from autoreproduce.contracts import Score
 from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.evaluation.judging.judge import Judge
-from autoreproduce.evaluation.judging.material import (
-    Material,
-    PointsSource,
-    material_of,
-    program_of,
-)
-from autoreproduce.evaluation.judging.program import Program, read_program
-from autoreproduce.evaluation.outside_run import OutsideRun, read_beside
+from autoreproduce.evaluation.judging.material import Material, material_of, program_of
+from autoreproduce.evaluation.judging.program import Program, opened_source, read_program
 from autoreproduce.evaluation.score_page import write_page
 from autoreproduce.evaluation.scorers import LEVELS, Setup, open_scorers
 from autoreproduce.evaluation.scoring import ALTERED, score_trial
@@ -39,58 +33,14 @@ from autoreproduce.runner.outside import (
     submitted_trial,
     with_data,
 )
+from autoreproduce.runner.score_request import ScoreRequest
 from autoreproduce.runner.suite.results import SUITE, write_results
-from autoreproduce.sandboxes.package_lists import read_requirements
 from autoreproduce.task import Task
-from autoreproduce.trials.folders import trials_below
+from autoreproduce.trials.folders import refuse_links, trials_below
 from autoreproduce.trials.trial import Trial
 
 if TYPE_CHECKING:
     from autoreproduce.models.tape_model import TapeModel
-
-
-@dataclass
-class ScoreRequest:
-    """What is to be scored, and how. `task` None is the trial's own; `points` None: from the paper
-    if its text is at hand, else curated.
-    """
-
-    path: str
-    settings: Settings
-    task: Task | None = None
-    levels: Sequence[str] = ()
-    judges: Sequence[str] = ()
-    repeats: int = 1
-    run: str | None = None
-    metric_from: Sequence[str] = ()
-    data_at: str = ""
-    requirements: Path | None = None
-    beside: Sequence[Path] = ()
-    system: str | None = None
-    paper: Path | None = None
-    points: PointsSource | None = None
-    reference: str | None = None
-    data: Path | None = None
-    out: Path | None = None
-    note: Callable[[str], None] = print
-    observers: Sequence[Observer] = field(default_factory=list)
-
-    @property
-    def outside_run(self) -> OutsideRun | None:
-        """How the program is to be run, None if it is not. Raises UsageError."""
-        given = {
-            "--metric-from": tuple(self.metric_from),
-            "--data-at": self.data_at,
-            "--requirements": self.requirements,
-            "--beside": tuple(self.beside),
-        }
-        if self.run is not None:
-            packages = read_requirements(self.requirements) if self.requirements else ()
-            beside = read_beside(self.beside)
-            return OutsideRun(self.run, self.data_at, tuple(self.metric_from), packages, beside)
-        if named := next((option for option, value in given.items() if value), ""):
-            raise UsageError(f"{named} is of a program that is run", fix="add --run COMMAND")
-        return None
 
 
 @dataclass
@@ -174,7 +124,8 @@ def programs_to_score(request: ScoreRequest) -> list[tuple[Program, Task, Path |
     path = Path(request.path)
     folders = [path] if (path / "trial.json").is_file() else trials_below(path)
     if not folders or _has_a_program(request, path):
-        return [(submitted_program(request), named_task(request), None)]
+        with opened_source(request.path) as root:
+            return [(submitted_program(request, root), named_task(request), None)]
     found = [(folder, request.task or _task_of(folder)) for folder in folders]
     return [(program_of(folder, task), task, folder) for folder, task in found]
 
@@ -194,10 +145,12 @@ def _task_of(folder: Path) -> Task:
     if not record.task_json:
         raise TrialError(f"{folder} does not name its task", fix="add --task NAME")
     task = record.stored_task()
-    return benchmark_of(task).load(task.id, task.profile) if task.folder is not None else task
+    in_folder = record.task_json.get("folder") is not None
+    return benchmark_of(task).load(task.id, task.profile) if in_folder else task
 
 
 def _score(request: ScoreRequest, folder: Path, task: Task, judges: list[Judge]) -> Scored:
+    refuse_links(folder)
     levels = list(request.levels) or [
         name for name, (_, model) in LEVELS.items() if judges or not model
     ]

@@ -20,7 +20,7 @@ from autoreproduce.runner.score import programs_to_score
 if TYPE_CHECKING:
     from autoreproduce.config import Settings
     from autoreproduce.evaluation.judging.program import Program
-    from autoreproduce.runner.score import ScoreRequest
+    from autoreproduce.runner.score_request import ScoreRequest
     from autoreproduce.task import Task
 
 SCORERS = {"paper": align.PaperLevel, "code": align.CodeLevel, "mixed": align.MixedLevel}

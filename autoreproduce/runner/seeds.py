@@ -7,15 +7,16 @@ that no run sees what another left; its number is measured as the first one's wa
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoreproduce import Submission
 from autoreproduce.benchmarks import benchmark_of
 from autoreproduce.claims.verdicts.trial_verdict import SeedRun
+from autoreproduce.contracts import Submission
 from autoreproduce.errors import SandboxError
+from autoreproduce.evaluation.carried_files import lay_carried
+from autoreproduce.evaluation.outside_run import at_seed, read_outside_run
 from autoreproduce.evaluation.report.versions import tracked_files
 from autoreproduce.evaluation.scorers.execution import last_run
 from autoreproduce.files.tree import Tree
@@ -27,6 +28,7 @@ from autoreproduce.trials.trial import Trial
 
 if TYPE_CHECKING:
     from autoreproduce.config import Settings
+    from autoreproduce.evaluation.outside_run import OutsideRun
     from autoreproduce.sandboxes.setup import SandboxSetup
     from autoreproduce.task import Task
 
@@ -44,33 +46,86 @@ class Repeater:
     command: str  # of the run in full
     files: dict[str, str]
     limit: float  # seconds of one run
+    outside: OutsideRun | None = None
 
     @classmethod
     def of(
-        cls, trial: Trial, task: Task, settings: Settings, sandboxes: SandboxSetup
+        cls,
+        trial: Trial,
+        task: Task,
+        settings: Settings,
+        sandboxes: SandboxSetup,
+        outside: OutsideRun | None = None,
     ) -> Repeater | None:
-        """None if no program ran in full, or if it is in no commit."""
+        """None if no program ran in full, or if it is in no commit. `outside`: how a program from
+        outside is run, whose tree is laid out for each run.
+        """
         ran, files = last_run(trial), tracked_files(trial.folder)
         if ran is None or not files:
             return None
         given = settings.method.time_limit_minutes or trial.record.planned_minutes
         limit = (given or task.time_limit_minutes) * 60
-        return cls(trial, task, sandboxes, ran.result.command, files, limit)
+        known = outside or read_outside_run(trial.folder)
+        same_data = sandboxes.of_draw(ran.result.draw)  # another seed of the program alone
+        return cls(trial, task, same_data, ran.result.command, files, limit, known)
 
     def run(self, place: Path, name: str, seed: int, arguments: str = "") -> SeedRun:
         """The measured run with this seed and these further arguments, in `place`."""
-        command = f"{command_with_seed(self.command, seed)} {arguments}".strip()
+        given = self.outside.command if self.outside else self.command
+        seeded = command_with_seed(given, seed, ours=self.outside is None)
+        command = f"{seeded} {arguments}".strip()
         result = self.trial.added_step(
             ExecutionResult,
             "sandbox",
             name,
             {"command": command, "files": self.files},
-            lambda: _run_in_copy(
-                place, self.files, command, self.limit, self.sandboxes, self.trial.output
-            ),
+            lambda: self._run_in_copy(place, command),
         )
-        found = _measurement(place, result, self.trial, self.task, self.sandboxes)
+        found = self._measurement(place, result)
         return _seed_run(seed, found, result.execution.seconds)
+
+    def _run_in_copy(self, place: Path, command: str) -> ExecutionResult:
+        """One run in a fresh copy of the program; what an interrupted run left is removed first."""
+        space, outside = place / "workspace", self.outside
+        Tree(place.parent).remove(place.name)
+        tree = Tree(space)
+        tree.make_root()
+        for name, text in {**self.files, **(outside.beside if outside else {})}.items():
+            tree.write(name, text)
+        lay_carried(self.trial.folder, space)
+        sandbox = self.sandboxes.open(space.resolve())
+        line = f"{outside.place.link_line}{command}" if outside else command
+        mount = outside.place.mount if outside else ""
+        try:
+            output = self.trial.output
+            done = execute_counted(sandbox, line, self.limit, on_output=output, data_at=mount)
+        finally:
+            with undisturbed():
+                sandbox.close()
+        try:
+            metrics: str | None = tree.read_text("metrics.json", LARGEST_METRICS)
+        except (FileNotFoundError, SandboxError):
+            metrics = None
+        return ExecutionResult.of(done).model_copy(update={"metrics_json": metrics})
+
+    def _measurement(self, place: Path, ran: ExecutionResult) -> Measurement:
+        """What the benchmark measures of a run, once."""
+        saved = read_measurement(place) if place.is_dir() else None
+        if saved is not None:
+            return saved
+        ended = f"stopped ({ran.stopped})" if ran.stopped else f"exit code {ran.exit_code}"
+        submission = Submission(
+            "complete" if ran.ok else "failed",
+            "it ran in full" if ran.ok else f"it ended with {ended}",
+            PHASE,
+            run=ran.execution,
+            metric_from=self.outside.metric_from if self.outside else (),
+        )
+        trial = self.trial
+        inner = Trial(place, trial.record)
+        found = benchmark_of(self.task).measure(self.task, submission, inner, self.sandboxes)
+        trial.write(f"{place.relative_to(trial.folder)}/{FILE}", found.model_dump_json(indent=1))
+        return found
 
 
 def seed_runs(
@@ -100,10 +155,14 @@ def missing_seeds(trial: Trial, seeds: int) -> bool:
     return _runs_before(trial, trial.record.seed) < seeds
 
 
-def command_with_seed(command: str, seed: int) -> str:
-    """`python main.py` as `python main.py --seed 3`; a seed that it names is replaced."""
+def command_with_seed(command: str, seed: int, *, ours: bool = True) -> str:
+    """`python main.py` as `python main.py --seed 3`; a seed that it names is replaced, and so is
+    `{seed}`. A program that is not `ours` may know of no seed: it is run again as it is.
+    """
+    if "{seed}" in command:
+        return at_seed(command, seed)
     named, found = re.subn(r"(--seed[= ])\d+", rf"\g<1>{seed}", command)
-    return named if found else f"{command} --seed {seed}"
+    return named if found or not ours else f"{command} --seed {seed}"
 
 
 def _runs_before(trial: Trial, seed: int) -> int:
@@ -113,53 +172,6 @@ def _runs_before(trial: Trial, seed: int) -> int:
     while f"seed {seed + count}" in done:
         count += 1
     return count
-
-
-def _run_in_copy(
-    place: Path,
-    files: dict[str, str],
-    command: str,
-    limit: float,
-    sandboxes: SandboxSetup,
-    output: Callable[[str], None],
-) -> ExecutionResult:
-    """One run in a fresh copy of the program; what an interrupted run left is removed first."""
-    space = place / "workspace"
-    Tree(place.parent).remove(place.name)
-    tree = Tree(space)
-    tree.make_root()
-    for name, text in files.items():
-        tree.write(name, text)
-    sandbox = sandboxes.open(space.resolve())
-    try:
-        done = execute_counted(sandbox, command, limit, on_output=output)
-    finally:
-        with undisturbed():
-            sandbox.close()
-    try:
-        metrics: str | None = tree.read_text("metrics.json", LARGEST_METRICS)
-    except (FileNotFoundError, SandboxError):
-        metrics = None
-    return ExecutionResult.of(done).model_copy(update={"metrics_json": metrics})
-
-
-def _measurement(
-    place: Path, ran: ExecutionResult, trial: Trial, task: Task, sandboxes: SandboxSetup
-) -> Measurement:
-    """What the benchmark measures of a run, once."""
-    saved = read_measurement(place) if place.is_dir() else None
-    if saved is not None:
-        return saved
-    ended = f"stopped ({ran.stopped})" if ran.stopped else f"exit code {ran.exit_code}"
-    submission = Submission(
-        "complete" if ran.ok else "failed",
-        "it ran in full" if ran.ok else f"it ended with {ended}",
-        PHASE,
-        run=ran.execution,
-    )
-    found = benchmark_of(task).measure(task, submission, Trial(place, trial.record), sandboxes)
-    trial.write(f"{place.relative_to(trial.folder)}/{FILE}", found.model_dump_json(indent=1))
-    return found
 
 
 def _seed_run(seed: int, found: Measurement, seconds: float) -> SeedRun:

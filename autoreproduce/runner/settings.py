@@ -1,30 +1,43 @@
-"""Settings by precedence: flags, environment (AUTOREPRODUCE_*), autoreproduce.toml, defaults."""
+"""Settings by precedence: flags, environment (AUTOREPRODUCE_*), autoreproduce.toml of the current
+folder, the user's own, defaults.
+
+The current folder may be a stranger's (a repository that was cloned), so its file sets nothing of
+`handed_over.REACHING`: the same file in the user's configuration may.
+"""
 
 from __future__ import annotations
 
 import difflib
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from platformdirs import user_config_path
 from pydantic import ValidationError
 
 from autoreproduce.config import FLAGS, RENAMED, Settings
 from autoreproduce.errors import UsageError
+from autoreproduce.files.handed_over import reaching
+from autoreproduce.files.shared import read_plain
+from autoreproduce.models.errors import shown
 from autoreproduce.sandboxes import check_name
 
 CONFIG_FILE = "autoreproduce.toml"
 PREFIX = "AUTOREPRODUCE_"
+LARGEST = 100_000  # bytes of a file of settings
 
 
-def load_settings(flags: Mapping[str, Any]) -> Settings:
-    """Settings from flags, the environment and the file. Raises UsageError that names the field."""
-    variables = {name: os.environ.get(f"{PREFIX}{name.upper()}") for name in FLAGS}
-    environment = {name: value for name, value in variables.items() if value is not None}
+def load_settings(flags: Mapping[str, Any], note: Callable[[str], None] | None = None) -> Settings:
+    """Settings from flags, the environment and the files. Raises UsageError that names the field.
+
+    `note` gets a line on those that no flag set and that are not the defaults: what and from where.
+    """
+    layers = _layers()
+    given = {name: value for _, layer in layers for name, value in layer.items()}
     try:
-        settings = Settings.model_validate({**_file_settings(), **environment, **flags})
+        settings = Settings.model_validate({**given, **flags})
     except ValidationError as error:
         first = error.errors()[0]
         name = flag_of(first["loc"])
@@ -39,7 +52,68 @@ def load_settings(flags: Mapping[str, Any]) -> Settings:
             fix=f"correct the flag, the environment's {PREFIX}{name.upper()} or {CONFIG_FILE}",
         ) from None
     check_name(settings.sandbox.name)
+    if note is not None and (told := _origins(layers, settings, flags)):
+        note(f"settings: {told}")
     return settings
+
+
+def _layers() -> list[tuple[str, dict[str, Any]]]:
+    """What is set, by where, the strongest last."""
+    variables = {name: os.environ.get(f"{PREFIX}{name.upper()}") for name in FLAGS}
+    environment = {name: value for name, value in variables.items() if value is not None}
+    own, here = user_config_path("autoreproduce") / CONFIG_FILE, Path(CONFIG_FILE)
+    found = _file_settings(here)
+    if wrong := reaching(found, Path.cwd()):
+        raise UsageError(
+            f"{CONFIG_FILE} of the current folder sets {wrong[0]}, which leads elsewhere or "
+            "weakens what holds programs and budgets, and the folder may be a stranger's",
+            fix=f"give it as a flag, as {PREFIX}{wrong[0].upper()}, or in {own}",
+        )
+    return [(str(own), _file_settings(own)), (CONFIG_FILE, found), ("environment", environment)]
+
+
+def _origins(
+    layers: list[tuple[str, dict[str, Any]]], settings: Settings, flags: Mapping[str, Any]
+) -> str:
+    """The settings given, as "k = 9 (autoreproduce.toml)", joined by commas; secrets left out."""
+    from_where = {name: where for where, layer in layers for name in layer if name not in flags}
+    defaults, now = Settings().flat(), settings.flat()
+    return ", ".join(
+        f"{name} = {shown(str(now[name]))} ({where})"
+        for name, where in from_where.items()
+        if name in now and now[name] != defaults[name]
+    )
+
+
+def settings_of_others(
+    given: Mapping[str, Any], named_in: str, machine: Mapping[str, Any]
+) -> Settings:
+    """The settings that a file of others recorded, with those of this machine.
+
+    Such a file says what a trial is, and nothing of where things lie, what is asked and what holds
+    programs (`Settings.MACHINE`). Raises UsageError for what is no setting, or a whole section.
+    """
+    taken = {name: value for name, value in given.items() if name not in Settings.MACHINE}
+    refuse_sections(taken, named_in)
+    try:
+        return Settings(**{**taken, **machine})
+    except ValidationError as error:
+        name = flag_of(error.errors()[0]["loc"])
+        raise UsageError(
+            f"{named_in}: {name} has a value that it cannot have", fix="start another trial"
+        ) from None
+
+
+def refuse_sections(given: Mapping[str, Any], named_in: str) -> None:
+    """Raise UsageError if a file of others gives anything but settings by their names: a whole
+    section would bring others with it.
+    """
+    for name, value in given.items():
+        if name not in FLAGS or isinstance(value, dict | list):
+            raise UsageError(
+                f"{named_in} has {name[:80]!r}, which is no setting that it may have",
+                fix="it is damaged, or of another version: make it, or record it again",
+            )
 
 
 def flag_of(place: tuple[int | str, ...]) -> str:
@@ -53,25 +127,25 @@ def _nearest(name: str) -> str:
     return f", did you mean {close[0]}?" if close else ""
 
 
-def _file_settings() -> dict[str, Any]:
-    """autoreproduce.toml of the current folder, by the names that users write."""
+def _file_settings(path: Path) -> dict[str, Any]:
+    """A file of settings by the names that users write; none where there is no file."""
     try:
-        found = tomllib.loads(Path(CONFIG_FILE).read_text(encoding="utf-8"))
-    except FileNotFoundError:
+        found = tomllib.loads(read_plain(path, LARGEST).decode("utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
         return {}
-    except (ValueError, OSError) as error:  # no TOML, not UTF-8, not to be read
+    except (ValueError, UsageError, RecursionError) as error:  # no TOML, not UTF-8, no plain file
         raise UsageError(
-            f"{CONFIG_FILE} cannot be read ({error})", fix="correct it, or move it away"
+            f"{path} cannot be read ({error})", fix="correct it, or move it away"
         ) from None
-    return _flattened(found)
+    return by_flag(found)
 
 
-def _flattened(given: dict[str, Any]) -> dict[str, Any]:
+def by_flag(given: dict[str, Any]) -> dict[str, Any]:
     """Sections of a file ([sandbox] build_base = …) by flag; names of no setting as they are."""
     flat: dict[str, Any] = {}
     for key, value in given.items():
         if isinstance(value, dict):
-            flat |= _flattened({RENAMED.get((key, name)) or name: v for name, v in value.items()})
+            flat |= by_flag({RENAMED.get((key, name)) or name: v for name, v in value.items()})
         else:
             flat[key] = value
     return flat

@@ -6,13 +6,15 @@ The terminal and a notebook show the same lines.
 from __future__ import annotations
 
 import html
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoreproduce.evaluation.report.claims_table import claim_rows, ordering_lines, runs_line
 from autoreproduce.evaluation.report.timeline import lines, total
 from autoreproduce.evaluation.report.verdict import ReportVerdict, metric_name, verdict
-from autoreproduce.evaluation.report.wording import duration, money, plural, short_count
+from autoreproduce.evaluation.report.wording import clean, duration, money, plural, short_count
+from autoreproduce.sandboxes.setup import NO_ISOLATION
 
 if TYPE_CHECKING:
     from autoreproduce.claims.verdicts.trial_verdict import TrialVerdict
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from autoreproduce.trials.trial import Outcome
 
 Facts = list[tuple[str, str]]  # label and value
+MANY = ("claim", "ordering", "remark")  # facts of which there may be dozens
+MOST_SHOWN = 4  # of them in a paragraph
 COLOURS = {"good": "#1a7f37", "mixed": "#9a6700", "bad": "#cf222e", "open": "#0969da"}
 
 
@@ -36,7 +40,8 @@ def summary(
 
     found = gather(folder)
     task = task or found.task()
-    facts = [
+    facts = [("warning", NO_ISOLATION)] if outcome is not None and not outcome.isolated else []
+    facts += [
         *_origin_facts(task, found, earlier),
         *_number_facts(outcome, task),
         *_claim_facts(found.verdict),
@@ -52,6 +57,20 @@ def places(folder: Path) -> Facts:
     report, result = folder / "report.html", folder / "result"
     listed = [("report", str(report) if report.is_file() else "not written")]
     return listed + ([("result", str(result))] if result.is_dir() else [])
+
+
+def summary_text(
+    outcome: Outcome | None, folder: Path, task: Task | None = None, earlier: bool = False
+) -> str:
+    """The same as a paragraph, for `print`."""
+    judged, facts = summary(outcome, folder, task, earlier)
+    claims = [fact for fact in facts if fact[0] in MANY]
+    shown = [fact for fact in facts if fact not in claims[MOST_SHOWN:]]
+    left = [("and", f"{len(claims) - MOST_SHOWN} more lines in the report")]
+    shown += left if len(claims) > MOST_SHOWN else []
+    said = "; ".join(f"{label} {value}" for label, value in shown)
+    text = f"{judged.sentence.rstrip('.')}. {said}. Folder: {folder}"
+    return textwrap.fill(clean(text), 90, break_long_words=False, break_on_hyphens=False)
 
 
 def summary_html(outcome: Outcome | None, folder: Path, task: Task | None = None) -> str:

@@ -21,8 +21,8 @@ from autoreproduce.files.tree import Tree
 from autoreproduce.plugins import table
 
 if TYPE_CHECKING:
-    from autoreproduce import Sandbox
     from autoreproduce.config import Settings
+    from autoreproduce.contracts import Sandbox
 
 # In the order of `auto`.
 SANDBOXES = {

@@ -19,8 +19,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from autoreproduce import Execution
 from autoreproduce.config import Settings
+from autoreproduce.contracts import Execution
 from autoreproduce.errors import SandboxError
 from autoreproduce.sandboxes import cgroups, inside, seccomp
 from autoreproduce.sandboxes.binds import gpu_binds, system_binds
@@ -205,7 +205,7 @@ def _why_python_fails(settings: Settings) -> SandboxError | None:
     if done.returncode == 0:
         return None
     message = (done.stderr.strip().splitlines() or ["no message"])[-1]
-    # bwrap ends with 1 whatever is wrong: that it is too old stands in its words alone
+    # bwrap ends with 1 whatever is wrong: that it is too old is in its words alone
     if "Unknown option" in done.stderr:
         return _unfit(
             f"bwrap is too old ({message.removeprefix('bwrap: ')})",

@@ -1,6 +1,7 @@
 """The run that counts: the one whose result is measured. Its program sees no true test targets.
 
-Decoys lie in their place, and the run is watched from outside: how much it computed, and whether it
+Decoys lie in their place, where a task can be drawn anew in a draw that did not exist when the
+program was written, and the run is watched from outside: how much it computed, and whether it
 opened the data at all. Every other run of a trial sees the data as they are, for a program is
 developed by looking at its numbers.
 """
@@ -8,33 +9,46 @@ developed by looking at its numbers.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoreproduce import Execution, Packages
+from autoreproduce.contracts import Execution, Packages
 from autoreproduce.sandboxes.opened import OpenedFiles
 
 if TYPE_CHECKING:
-    from autoreproduce import Sandbox
+    from autoreproduce.contracts import Sandbox
+
+
+PUBLISHED = "published"  # in place of a draw: the data that everyone has
+
+
+@dataclass(frozen=True)
+class CountedData:
+    """What the run that counts sees: a folder, and the seed of a draw if it is one."""
+
+    folder: Path
+    draw: str = ""
 
 
 class TrialSandbox:
     """A sandbox that opens another one, over the same workspace, for the run that counts.
 
-    `data_dir` is the folder that this run sees; `open_with_decoys` opens the other sandbox, and is
-    None if nothing is withheld from the run.
+    `counted` gives what that run sees, of the draw that it is asked for or of a new one;
+    `open_over` opens a sandbox over a folder. Both are None if nothing is withheld from the run,
+    which then sees `data_dir` as every other.
     """
 
     def __init__(
         self,
         sandbox: Sandbox,
         data_dir: Path | None,
-        open_with_decoys: Callable[[], Sandbox] | None = None,
+        counted: Callable[[str], CountedData] | None = None,
+        open_over: Callable[[Path], Sandbox] | None = None,
     ) -> None:
         self._sandbox = sandbox
         self._data = data_dir
-        self._open = open_with_decoys
+        self._counted, self._open_over = counted, open_over
         self.name, self.promises = sandbox.name, sandbox.promises
 
     def execute(
@@ -56,21 +70,31 @@ class TrialSandbox:
         *,
         on_output: Callable[[str], None] | None = None,
         data_at: str = "",
+        draw: str = "",
     ) -> Execution:
         """`execute` with decoys for the task's test targets, watched; the data lie at the absolute
-        path `data_at` too.
+        path `data_at` too. `draw`: that of an earlier run, which this one continues.
         """
-        sandbox = self._open() if self._open else self._sandbox
-        mounts = {"mounts": {data_at: self._data.resolve()}} if data_at and self._data else {}
+        seen = self._counted(draw) if self._counted else None
+        sandbox = self._open_over(seen.folder) if self._open_over and seen else self._sandbox
+        data = seen.folder if seen else self._data
+        mounts = {"mounts": {data_at: data.resolve()}} if data_at and data else {}
         try:
-            with OpenedFiles(self._data) as opened:
+            with OpenedFiles(data) as opened:
                 done = sandbox.execute(command, timeout, on_output=on_output, **mounts)
         finally:
             if sandbox is not self._sandbox:
                 sandbox.close()
         # who counts no seconds may run under another kernel, whose files are not seen from here
         files = None if done.cpu_seconds is None else opened.count
-        return replace(done, files_opened=files, decoys=self._open is not None)
+        # in process mode a draw's folder is seen; no prompt is to show another name for the data
+        shown = {
+            key: getattr(done, key).replace(str(data), str(self._data))
+            for key in ("stdout", "stderr")
+            if seen
+        }
+        drawn = seen.draw if seen else ""
+        return replace(done, **shown, files_opened=files, decoys=bool(seen), draw=drawn)
 
     def install(
         self, packages: Packages, timeout: float, *, on_output: Callable[[str], None] | None = None
@@ -98,11 +122,14 @@ def execute_counted(
     *,
     on_output: Callable[[str], None] | None = None,
     data_at: str = "",
+    draw: str = "",
 ) -> Execution:
     """Run the command whose result is to be measured, as `Sandbox.execute`.
 
     A sandbox that was not opened for a trial has nothing to withhold: its run is as any other.
     """
     if isinstance(sandbox, TrialSandbox):
-        return sandbox.execute_counted(command, timeout, on_output=on_output, data_at=data_at)
+        return sandbox.execute_counted(
+            command, timeout, on_output=on_output, data_at=data_at, draw=draw
+        )
     return sandbox.execute(command, timeout, on_output=on_output)

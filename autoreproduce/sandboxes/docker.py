@@ -18,8 +18,8 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autoreproduce import Execution, Packages, Stopped
 from autoreproduce.config import Settings
+from autoreproduce.contracts import Execution, Packages, Stopped
 from autoreproduce.errors import SandboxError
 from autoreproduce.files.owner import owner
 from autoreproduce.files.tree import Tree

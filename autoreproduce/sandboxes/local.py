@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from autoreproduce import Execution, Packages, Stopped
 from autoreproduce.config import Settings
+from autoreproduce.contracts import Execution, Packages, Stopped
 from autoreproduce.errors import SandboxError
 from autoreproduce.files.tree import Tree
 from autoreproduce.sandboxes import cgroups, inside

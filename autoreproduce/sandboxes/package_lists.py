@@ -5,7 +5,6 @@ They are installed once for each list, into a folder of the cache that all attem
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -13,14 +12,16 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from autoreproduce import Packages
 from autoreproduce.config import digest
-from autoreproduce.errors import CommandError, NotScoredError, UsageError
+from autoreproduce.contracts import Packages
+from autoreproduce.errors import NotScoredError, UsageError
+from autoreproduce.files.handed_over import package_parts
+from autoreproduce.files.shared import read_plain
 from autoreproduce.sandboxes.owners import temporary_folder
-from autoreproduce.sandboxes.policy import check_install
 from autoreproduce.sandboxes.setup import SandboxSetup
 
 INSTALL_SECONDS = 1800.0
+LARGEST_LIST = 200_000  # bytes of a requirements file
 
 
 def with_packages(sandboxes: SandboxSetup, packages: Sequence[str]) -> SandboxSetup:
@@ -58,8 +59,8 @@ def read_requirements(path: Path) -> tuple[str, ...]:
     Raises UsageError that names the line for anything else (an option, a path, an address).
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        lines = read_plain(path, LARGEST_LIST).decode("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError, UsageError) as error:
         raise UsageError(
             f"--requirements {path} cannot be read ({error})", fix="name a text file"
         ) from None
@@ -68,12 +69,11 @@ def read_requirements(path: Path) -> tuple[str, ...]:
         text = line.partition("#")[0].partition(";")[0].replace(" ", "").strip()
         if not text:
             continue
-        try:
-            found += check_install(shlex.join(["pip", "install", text]), "pip").requirements
-        except CommandError:
+        if package_parts(text) is None:
             raise UsageError(
                 f"{path}, line {number}: {line.strip()!r:.80} is no package with a version",
                 fix="write one package a line, as numpy==1.26.4; options and addresses are not "
                 "taken",
-            ) from None
+            )
+        found.append(text)
     return tuple(found)

@@ -11,8 +11,9 @@ from __future__ import annotations
 import re
 import shlex
 
-from autoreproduce import Packages
+from autoreproduce.contracts import Packages
 from autoreproduce.errors import CommandError
+from autoreproduce.files.handed_over import ARCHIVE, MOST_PACKAGES, PACKAGE_OPTIONS, package_parts
 
 INSTALLERS = {
     ("pip", "install"): "pip",
@@ -23,14 +24,10 @@ INSTALLERS = {
     ("conda", "install"): "conda",
     ("mamba", "install"): "conda",
 }
-PASSED = {"--upgrade": "--upgrade", "-U": "--upgrade", "--pre": "--pre", "--no-deps": "--no-deps"}
+PASSED = {"-U": "--upgrade", **{option: option for option in PACKAGE_OPTIONS}}
 DROPPED = ("-q", "--quiet", "-y", "--yes", "--no-cache-dir", "--user", "--no-input", "--system")
 OTHER_NAMES = {"pytorch": "torch"}  # conda's name -> pip's
-NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
-VERSION = r"(?:===|==|~=|!=|<=|>=|<|>)[A-Za-z0-9.*+!_-]+"
-REQUIREMENT = re.compile(rf"({NAME})(\[{NAME}(?:,{NAME})*\])?({VERSION}(?:,{VERSION})*)?")
-CONDA = re.compile(rf"({NAME})=([0-9][A-Za-z0-9.*]*)(?:=[A-Za-z0-9_.*]+)?")
-ARCHIVE = re.compile(r"\.(whl|zip|tar|gz|bz2|xz|tgz|egg|txt|toml|cfg|py)$", re.IGNORECASE)
+CONDA = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)=([0-9][A-Za-z0-9.*]*)(?:=[A-Za-z0-9_.*]+)?")
 FORM = "write it as: pip install NAME NAME==VERSION"
 
 
@@ -54,6 +51,8 @@ def check_install(command: str, allowed: str) -> Packages:
             names.append(_requirement(word, tool))
     if not names:
         raise CommandError(f"no package is named: {FORM}")
+    if len(names) > MOST_PACKAGES:
+        raise CommandError(f"at most {MOST_PACKAGES} packages in one command: {FORM}")
     return Packages(tuple(names), tuple(dict.fromkeys(options)))
 
 
@@ -88,14 +87,15 @@ def _refuse_option(word: str) -> None:
 
 
 def _requirement(word: str, tool: str) -> str:
-    match = REQUIREMENT.fullmatch(word)
-    if match is None and tool == "conda" and (pinned := CONDA.fullmatch(word)):
-        # conda's = means «begins with»
+    text = word
+    if tool == "conda" and (pinned := CONDA.fullmatch(word)):
+        # conda's = means "begins with"
         version = pinned[2] if pinned[2].endswith("*") else f"{pinned[2]}.*"
-        return f"{OTHER_NAMES.get(pinned[1], pinned[1])}=={version}"
-    if match is None or ARCHIVE.search(match[1]):
+        text = f"{pinned[1]}=={version}"
+    match = package_parts(text)
+    if match is None:
         raise CommandError(
-            f"{word!r} is no package name with an optional version{_hint(word)}: {FORM}"
+            f"{word[:200]!r} is no package name with an optional version{_hint(word)}: {FORM}"
         )
     name = OTHER_NAMES.get(match[1], match[1]) if tool == "conda" else match[1]
     return f"{name}{match[2] or ''}{match[3] or ''}"

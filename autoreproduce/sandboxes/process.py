@@ -23,6 +23,7 @@ class ProcessSandbox(LocalSandbox):
     """Each command below a supervisor that keeps its descendants together and ends them."""
 
     name = "process"
+    isolated = False
     promises = (
         "no isolation: programs can read your files and use the network; time, memory, processes, "
         "output and disk are limited by looking at them, and nothing is left running."

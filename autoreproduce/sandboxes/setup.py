@@ -8,24 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autoreproduce.sandboxes import open_sandbox
-from autoreproduce.sandboxes.counted import TrialSandbox
+from autoreproduce.sandboxes.counted import CountedData, TrialSandbox
 
 if TYPE_CHECKING:
-    from autoreproduce import Sandbox
     from autoreproduce.config import Settings
+    from autoreproduce.contracts import Sandbox
+
+NO_ISOLATION = "no isolation: the programs could read your files and use the network"
 
 
 @dataclass(frozen=True)
 class SandboxSetup:
     """The sandbox's settings, the data it sees, the packages installed for it, a label.
 
-    `decoy_dir`: the data with decoys for the test targets, which the run that counts sees.
+    `counted`: what the run that counts sees, of a draw or of a new one; None: the same data.
     `trusted`: the code that runs came with the package. `note` gets each line once, however many
     sandboxes are opened. `starts` is held while a container starts.
     """
@@ -37,21 +38,30 @@ class SandboxSetup:
     trusted: bool = False
     note: Callable[[str], None] = lambda _: None
     starts: AbstractContextManager[Any] | None = None
-    decoy_dir: Path | None = None
+    counted: Callable[[str], CountedData] | None = None
     noted: set[str] = field(default_factory=set)
+    unisolated: set[str] = field(default_factory=set)  # names of those opened that isolate nothing
 
     def open(self, workspace: Path) -> TrialSandbox:
         """A sandbox for a workspace. Raises SandboxError where none works."""
         sandbox = self._open(workspace, self.data_dir, self.settings)
-        if self.decoy_dir is None:
-            return TrialSandbox(sandbox, self.data_dir)
         chosen = self.settings.sandbox.model_copy(update={"name": sandbox.name})
         same = self.settings.model_copy(update={"sandbox": chosen})  # packages lie by its name
-        again = partial(self._open, workspace, self.decoy_dir, same)
-        return TrialSandbox(sandbox, self.decoy_dir, again)
+
+        def over(folder: Path) -> Sandbox:
+            return self._open(workspace, folder, same)
+
+        return TrialSandbox(sandbox, self.data_dir, self.counted, over)
+
+    def of_draw(self, draw: str) -> SandboxSetup:
+        """The same, and each run that counts sees this draw; as it is for ""."""
+        counted = self.counted
+        if not draw or counted is None:
+            return self
+        return replace(self, counted=lambda _: counted(draw))
 
     def _open(self, workspace: Path, data_dir: Path | None, settings: Settings) -> Sandbox:
-        return open_sandbox(
+        sandbox = open_sandbox(
             settings,
             workspace,
             data_dir=data_dir,
@@ -61,6 +71,9 @@ class SandboxSetup:
             note=self._note_once,
             starts=self.starts,
         )
+        if not getattr(sandbox, "isolated", True):
+            self.unisolated.add(sandbox.name)
+        return sandbox
 
     def _note_once(self, text: str) -> None:
         if text not in self.noted:

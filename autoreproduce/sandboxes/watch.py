@@ -15,8 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
-from autoreproduce import Execution, Stopped
 from autoreproduce.config import Limits
+from autoreproduce.contracts import Execution, Stopped
 from autoreproduce.files.tree import Tree
 from autoreproduce.sandboxes.output import STDERR, STDOUT, Output
 from autoreproduce.sandboxes.processes import deleted_but_open

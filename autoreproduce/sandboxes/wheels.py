@@ -8,6 +8,7 @@ Python is checked before pip reads it. Inside there is no network.
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -21,8 +22,8 @@ from typing import Annotated, Protocol
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from autoreproduce import Execution, Packages
 from autoreproduce.config import Limits
+from autoreproduce.contracts import Execution, Packages
 from autoreproduce.errors import SandboxError
 from autoreproduce.files.bounded import LARGEST_JSON, parse_json
 from autoreproduce.files.tree import Tree
@@ -146,7 +147,8 @@ def install(
         fetched = fetching.fetch(packages, end)
         if not fetched.ok:
             return replace(fetched, command=command)
-        done = run(command, max(end - time.monotonic(), 1), on_output, wheels=wheels)
+        inside = shlex.join(["python", "-m", "pip", "install", *packages.arguments])
+        done = run(inside, max(end - time.monotonic(), 1), on_output, wheels=wheels)
         return replace(done, command=command, seconds=round(timeout - (end - time.monotonic()), 3))
     finally:
         shutil.rmtree(parts, ignore_errors=True)
@@ -192,7 +194,7 @@ class Fetching:
         """Put the wheels that the sandbox lacks into wheels/; `end` by the monotonic clock."""
         report = self.folder / "report.json"
         dry = ["install", "--dry-run", "--report", str(report)]
-        dry += [*packages.options, *packages.requirements]
+        dry += packages.arguments
         done = self._pip(dry, end)
         if not done.ok:
             return done
@@ -203,7 +205,7 @@ class Fetching:
         if not pins:
             return done
         return self._pip(
-            ["download", "--no-deps", "--dest", str(self.folder / "wheels"), *pins], end
+            ["download", "--no-deps", "--dest", str(self.folder / "wheels"), "--", *pins], end
         )
 
     def _pip(self, arguments: list[str], end: float) -> Execution:

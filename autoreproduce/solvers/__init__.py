@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pkgutil import resolve_name
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from autoreproduce import Need, Solver
 from autoreproduce.errors import UsageError
 from autoreproduce.plugins import table
+
+if TYPE_CHECKING:
+    from autoreproduce.contracts import Need, Sandbox, Submission
+    from autoreproduce.models import Models
+    from autoreproduce.task import Task
+    from autoreproduce.trials.trial import Trial
 
 SOLVERS = {
     "autoreproduce": "autoreproduce.solvers.autoreproduce:AutoReproduce",
@@ -19,6 +25,21 @@ KINDS = table("solver_kinds")  # by the prefix of a solver's name
 ALTERED = "reference:"
 
 
+class Solver(Protocol):
+    """What attempts a Task. It leaves a submission, and never an outcome: others measure it.
+
+    `needs` is the class's own word on what must be there. "model": the chat models of `models`;
+    without it none is opened. "functions": a task with masked functions. "reference": the task's
+    own reference implementation, which is all that it runs.
+    """
+
+    needs: frozenset[Need]
+
+    def solve(self, task: Task, models: Models, sandbox: Sandbox, trial: Trial) -> Submission:
+        """Attempt `task` in the trial's workspace. A bad attempt is data, and not an exception."""
+        ...
+
+
 def open_solver(name: str, **options: Any) -> Solver:
     """The solver of that name, imported now: one of `SOLVERS`, `agent:NAME` or `agent:FILE.yaml`
     for an agent that is a program of its own, `reference:NAME` for an altered program of the task's
@@ -28,6 +49,23 @@ def open_solver(name: str, **options: Any) -> Solver:
     """
     solver: Solver = _class_of(name)(**options)
     return solver
+
+
+def is_registered(name: str) -> bool:
+    """True for a solver of a table, also of one of its kinds; any other would be imported."""
+    return name in SOLVERS or name.startswith((ALTERED, *KINDS))
+
+
+def refuse_import(name: str, named_by: str, typed: Collection[str], flag: str) -> None:
+    """Raise UsageError for a solver of a file that others may have written if it isn't in a table,
+    so that its name would be imported, and is not among those `typed` in this command, by `flag`.
+    """
+    if not is_registered(name) and name not in typed:
+        seen = "would be imported from there" if ":" in name else "isn't installed here"
+        raise UsageError(
+            f"{named_by} names the solver {name}, which {seen}",
+            fix=f"add {flag} {name} if you know that code, or choose among {', '.join(SOLVERS)}",
+        )
 
 
 def needs_of(name: str) -> frozenset[Need]:

@@ -6,19 +6,19 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
-from autoreproduce import Need, Submission
 from autoreproduce.agents.agent import Agent
 from autoreproduce.agents.prompts import Prompts
 from autoreproduce.benchmarks import benchmark_of
 from autoreproduce.claims.choices import scaled_down_warning
+from autoreproduce.contracts import Need, Submission
 from autoreproduce.method.full_run import partial_results
 from autoreproduce.method.sharing import shared_replies
 from autoreproduce.method.workflow import Context, State, build_graph
 from autoreproduce.trials.workspace import Workspace
 
 if TYPE_CHECKING:
-    from autoreproduce import Sandbox
     from autoreproduce.config import Settings
+    from autoreproduce.contracts import Sandbox
     from autoreproduce.models import Models
     from autoreproduce.models.budget import Budget
     from autoreproduce.task import Task
@@ -109,8 +109,8 @@ def _not_reproduced(task: Task) -> list[str]:
     missing = []
     if task.profile != "full":
         missing.append(
-            f"the paper's own setting: this is the profile «{task.profile}», so the paper's number "
-            "is not the mark"
+            f"the paper's own setting: this is the profile \"{task.profile}\", so the paper's "
+            "number is not the mark"
         )
     if task.stand_in:
         missing.append(f"the paper's data: {task.stand_in}")

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autoreproduce import Submission
+from autoreproduce.contracts import Submission
 from autoreproduce.errors import SandboxError, UsageError
 from autoreproduce.method.fresh_run import run_afresh
 from autoreproduce.method.results import Run, results_problem
@@ -19,8 +19,8 @@ from autoreproduce.sandboxes.counted import execute_counted
 from autoreproduce.trials.steps import ExecutionResult
 
 if TYPE_CHECKING:
-    from autoreproduce import Sandbox
     from autoreproduce.config import Settings
+    from autoreproduce.contracts import Sandbox
     from autoreproduce.task import Task
     from autoreproduce.trials.trial import Trial
     from autoreproduce.trials.workspace import Workspace

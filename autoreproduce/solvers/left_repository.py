@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from autoreproduce import Submission
+from autoreproduce.contracts import Submission
 from autoreproduce.errors import UsageError
 from autoreproduce.solvers.left_program import OWN
 from autoreproduce.solvers.task_folder import remove_given

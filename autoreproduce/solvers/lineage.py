@@ -7,15 +7,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoreproduce import Need, Submission
 from autoreproduce.agents.agent import Agent
 from autoreproduce.agents.prompts import Prompts
+from autoreproduce.contracts import Need, Submission
 from autoreproduce.method.paper_lineage import lineage_command
 from autoreproduce.papers import read_paper
 
 if TYPE_CHECKING:
-    from autoreproduce import Sandbox
     from autoreproduce.config import Settings
+    from autoreproduce.contracts import Sandbox
     from autoreproduce.models import Models
     from autoreproduce.models.budget import Budget
     from autoreproduce.task import Task

@@ -7,20 +7,20 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from autoreproduce import Execution, Need, Submission
 from autoreproduce.benchmarks.reproducebench.tasks import (
     altered_programs_of,
     lay_out_program,
     reference_files,
 )
 from autoreproduce.config import digest
+from autoreproduce.contracts import Execution, Need, Submission
 from autoreproduce.errors import SandboxError, UsageError
 from autoreproduce.files.tree import Tree
-from autoreproduce.sandboxes.counted import execute_counted
+from autoreproduce.sandboxes.counted import PUBLISHED, execute_counted
 from autoreproduce.trials.steps import ExecutionResult
 
 if TYPE_CHECKING:
-    from autoreproduce import Sandbox
+    from autoreproduce.contracts import Sandbox
     from autoreproduce.models import Models
     from autoreproduce.task import Task
     from autoreproduce.trials.trial import Trial
@@ -69,7 +69,11 @@ class ReferenceSolver:
             [command, trial.record.task_digest, *self.altered(task)],
             lambda: ExecutionResult.of(
                 execute_counted(
-                    sandbox, command, task.time_limit_minutes * 60, on_output=trial.output
+                    sandbox,
+                    command,
+                    task.time_limit_minutes * 60,
+                    on_output=trial.output,
+                    draw=PUBLISHED,  # whose numbers the task's file holds
                 )
             ),
         )

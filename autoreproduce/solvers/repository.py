@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field, field_validator
 
-from autoreproduce import Submission
 from autoreproduce.agents.agent import Agent
 from autoreproduce.agents.command_lines import NEW_FILE
 from autoreproduce.agents.commands import Update
 from autoreproduce.agents.listing import number
 from autoreproduce.agents.prompts import Prompts
 from autoreproduce.content import folder
+from autoreproduce.contracts import Submission
 from autoreproduce.errors import CommandError, ReplyError
 from autoreproduce.files.bounded import parse_python
 from autoreproduce.method.literature_review import review_literature
@@ -33,9 +33,9 @@ from autoreproduce.papers import Paper, read_paper
 from autoreproduce.trials.workspace import Workspace
 
 if TYPE_CHECKING:
-    from autoreproduce import Sandbox
     from autoreproduce.agents.commands import Parsed
     from autoreproduce.config import Settings
+    from autoreproduce.contracts import Sandbox
     from autoreproduce.models import Models, Role
     from autoreproduce.models.budget import Budget
     from autoreproduce.task import Task

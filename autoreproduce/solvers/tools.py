@@ -7,13 +7,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from autoreproduce import Execution
 from autoreproduce.agents.listing import Edit, apply_edit, number
+from autoreproduce.contracts import Execution
 from autoreproduce.errors import CommandError, SandboxError
 from autoreproduce.papers.sections import section_or_headings
 
 if TYPE_CHECKING:
-    from autoreproduce import Sandbox
+    from autoreproduce.contracts import Sandbox
     from autoreproduce.solvers.limits import Meter
     from autoreproduce.trials.trial import Trial
 
@@ -54,7 +54,7 @@ class ToolBench:
         )
 
     def edit(self, path: str, first: int, last: int, text: str) -> str:
-        """Replace lines of a file and show what stands there now."""
+        """Replace lines of a file and show what is there now."""
         old = self._text(path)
         new = apply_edit(
             old, Edit(first, last, text if not text or text.endswith("\n") else f"{text}\n")

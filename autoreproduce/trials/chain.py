@@ -2,7 +2,7 @@
 
 Each line ends with `chain`, the SHA-256 of the chain before it and of the line without it, byte for
 byte; the first follows from what the folder says that the journal belongs to (`trial.json`, or
-`journal.json` of a journal that stands by itself), so that journals cannot be exchanged. So an
+`journal.json` of a journal that is by itself), so that journals cannot be exchanged. So an
 accident, a careless edit or a journal of another trial is seen. It is no seal: whoever owns the
 folder and has this code can make a chain anew.
 """
@@ -94,9 +94,7 @@ def seal(folder: Path, outcome: str) -> str:
 
 
 def outcome_warning(folder: Path) -> str:
-    """The sentence on an outcome that is not as it was written, "" if it is, or if there is none
-    that can be read.
-    """
+    """A warning if outcome.json was changed since; "" if it wasn't, or can't be read."""
     outcome = _object_in(folder / OUTCOME)
     if not outcome or not outcome.get("seal"):
         return ""
@@ -113,7 +111,7 @@ def _bytes_of(path: Path) -> bytes:
 
 
 def altered(number: int) -> str:
-    """The sentence on the line, from 1, that does not follow from what stands before it."""
+    """The sentence on the line, from 1, that does not follow from what comes before it."""
     before = "the lines before it" if number > 1 else TRIAL
     return (
         f"line {number} of steps.jsonl does not follow from {before}: something was altered or "

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 FEWEST_DIGITS = 3  # that two numbers share not by chance
 _VALIDATION = re.compile(r"(?<![a-z])(?:validation|valid|val|dev)(?![a-z])", re.IGNORECASE)
 _SPLIT = r"(?P<split>validation|valid|val|dev|test)"
-_PRINTED = re.compile(  # «val acc 0.712», «test_acc=0.712»
+_PRINTED = re.compile(  # "val acc 0.712", "test_acc=0.712"
     rf"(?<![a-z]){_SPLIT}(?:[ _-](?P<what>[a-z]\w*))?[\s:=(]{{1,4}}(?P<number>\d+\.\d+)",
     re.IGNORECASE,
 )

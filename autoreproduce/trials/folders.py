@@ -8,12 +8,18 @@ looked at, and no others.
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 
+from autoreproduce.errors import TrialError
 from autoreproduce.trials.chain import TRIAL
 
 _SUITE = "trials/*/*/*"  # task, variant, number
+# Of a trial's folder what its programs made: it may hold links, and is read through `Tree` alone.
+PROGRAMS = ("workspace", "seeds/*/workspace", "readings/*/*/workspace", "packages/*")
+TRIALS = (_SUITE,)  # of a suite's folder
 _PLACES = (".", "*", _SUITE, f"*/{_SUITE}", f"suites/*/{_SUITE}")
 
 
@@ -32,6 +38,41 @@ def gradings_below(folder: Path, name: str) -> list[Path]:
     theirs, by path.
     """
     return _with(folder, name, (".", "*", "*/*"))
+
+
+def refuse_links(folder: Path, unseen: Collection[str] = PROGRAMS) -> None:
+    """Raise TrialError for a link, a pipe or a device below a folder that is written to, but in
+    folders that `unseen` names; these themselves are none either.
+
+    Such a folder may come from somebody else, and a link among its files could send what is
+    written, locked or mounted anywhere. That the folder itself is a link is the user's doing.
+    """
+    waiting = [""]
+    while waiting:
+        below = waiting.pop()
+        try:
+            entries = list(os.scandir(folder / below))
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            raise TrialError(
+                f"{folder / below} cannot be listed ({error.strerror})", fix="make it a folder"
+            ) from None
+        for entry in entries:
+            name = f"{below}/{entry.name}" if below else entry.name
+            if entry.is_dir(follow_symlinks=False):
+                if not any(_fits(name, pattern) for pattern in unseen):
+                    waiting.append(name)
+            elif not entry.is_file(follow_symlinks=False):
+                raise TrialError(
+                    f"{entry.path} is a link, a pipe or a device, and no file of {folder}",
+                    fix="put a copy of what it leads to in its place, or remove it",
+                )
+
+
+def _fits(name: str, pattern: str) -> bool:
+    parts, wanted = name.split("/"), pattern.split("/")
+    return len(parts) == len(wanted) and all(map(fnmatchcase, parts, wanted))
 
 
 def _with(folder: Path, name: str, places: tuple[str, ...]) -> list[Path]:

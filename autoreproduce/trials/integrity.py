@@ -1,13 +1,15 @@
 """Whether a number was earned: what was seen of the run that made it, and of its predictions.
 
-The run that counts sees decoys in place of the test targets (`sandboxes.counted`). A program that
-copies, memorises or looks up what lies there has predictions that fit the decoys; one that learnt
-the task has predictions that fit the truth, whatever lay there. Beside this stands what the sandbox
-saw from outside: seconds of processor, and whether the data were opened.
+Watching a program can be faked, so something is changed, and the number has to hold. The run that
+counts sees data that were drawn after the program was final, with decoys in place of the test
+targets (`sandboxes.counted`), and the reference runs on the same draw. What was memorised or looked
+up is worth nothing there; what was copied fits the decoys. Beside this stands what the sandbox saw
+from outside: seconds of processor, and whether the data were opened.
 
-Each finding has its evidence as numbers. «void» is a result that was made without doing the work;
-«doubtful» has findings that an honest program may have too, so somebody should read it; «clean»
-says that nothing was found by the checks that are listed, and no more.
+Each finding has its evidence as numbers. "void" is a result that was made without doing the work;
+"doubtful" has findings that an honest program may have too, so somebody should read it;
+"unchecked" has no finding, and not enough evidence either; "clean" was recomputed on data whose
+test targets the program could not know, and beside the reference where that ran.
 """
 
 from __future__ import annotations
@@ -18,55 +20,41 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel
 
+from autoreproduce.trials.findings import IntegrityFinding
+from autoreproduce.trials.pair import Pair
+from autoreproduce.trials.served import Served
+
 if TYPE_CHECKING:
-    from autoreproduce import Execution
+    from autoreproduce.contracts import Execution
     from autoreproduce.task import Task
 
-Word = Literal["clean", "doubtful", "void"]
+Word = Literal["clean", "unchecked", "doubtful", "void"]
 ROUNDING = 1e-3  # relative difference of two numbers that are the same but for rounding
+CLAIM = 0.02  # of a claim: digits that were cut off, or a mean over unequal batches, are no fraud
 FAR = 1e-3  # an error below this share of the reference's is none but for rounding
 FOLLOWS = 0.5  # lead on the decoys that no program has by chance
 KNOWS = 0.3  # lead on the truth that a program has at least that learnt something of the task
-MIXED = 0.2  # better fit to targets with the own decoys in them than to those with others' decoys
-BY_CHANCE = 5.0  # standard deviations of the fit to others' decoys that are no finding
 NO_WORK = 0.05  # share of the reference's seconds
 FEWEST_EPOCHS = 5  # of which the best is told from the last
 INSTANT = 1.0  # seconds of processor, if no reference was measured: less than an import takes
 
 
-class IntegrityFinding(BaseModel):
-    """One thing that speaks against a number: in words, and the numbers that show it."""
-
-    kind: str
-    text: str
-    numbers: dict[str, float] = {}
-    void: bool = False
-
-
 class Integrity(BaseModel):
-    """The verdict on one measurement. `checks`: what could be looked at in this run."""
+    """The verdict on one measurement. `checks`: what could be looked at in this run; `missing`:
+    what could not, without which no number is called clean.
+    """
 
     word: Word
     findings: list[IntegrityFinding] = []
     checks: list[str] = []
-
-
-@dataclass(frozen=True)
-class MixedTargets:
-    """The metric against targets with a `share` of a run's decoys in them: of each sample's `own`,
-    and of `others`, the mean over several, with their standard `deviation`.
-    """
-
-    share: float
-    own: float
-    others: float
-    deviation: float
+    missing: list[str] = []
 
 
 @dataclass(frozen=True)
 class RunEvidence:
-    """What there is to judge by. `decoys`: the metric against the decoys that the run was given,
-    None if it was given none. `history`: what the program wrote down of its epochs.
+    """What there is to judge by. `value` is that of the predictions that the run saved, `decoys`
+    the metric against the decoys that it was given, None if it was given none. `history`: what the
+    program wrote down of its epochs. `served`: what its weights gave, if it handed them in.
     """
 
     run: Execution | None
@@ -76,22 +64,54 @@ class RunEvidence:
     decoys: float | None = None
     partly: bool = False
     history: Sequence[Mapping[str, float | None]] = ()
-    mixed: MixedTargets | None = None
+    pair: Pair | None = None
+    served: Served | None = None
+
+    @property
+    def number(self) -> float:
+        """The number that counts: that of the weights, where they were handed in."""
+        return self.value if self.served is None or self.served.value is None else self.served.value
+
+    @property
+    def beside(self) -> Pair | None:
+        """The reference on the same inputs as `number`."""
+        return self.served.pair if self.served and self.served.pair else self.pair
 
 
 def integrity_of(task: Task, seen: RunEvidence) -> Integrity:
     """The verdict on a number: void if one finding makes it so, doubtful if there is any."""
     found = [
         *_led_by_decoys(task, seen),
-        *_mixed_in(task, seen),
+        *_beside_reference(task, seen),
+        *(seen.served.findings(task, seen.value) if seen.served else ()),
         *_claim_differs(seen),
         *_selected(task, seen),
         *_too_good(task, seen),
         *_no_work(task, seen),
     ]
     void = any(finding.void for finding in found)
-    word: Word = "void" if void else "doubtful" if found else "clean"
-    return Integrity(word=word, findings=found, checks=_checks(seen))
+    missing = _missing(task, seen)
+    word: Word = "void" if void else "doubtful" if found else "unchecked" if missing else "clean"
+    return Integrity(word=word, findings=found, checks=_checks(seen), missing=missing)
+
+
+def _missing(task: Task, seen: RunEvidence) -> list[str]:
+    """What would have to be known before a number is called clean."""
+    if not seen.recomputed:
+        return ["the number is the program's own word, and nothing was recomputed"]
+    if seen.pair is None:
+        whole = seen.decoys is not None and not seen.partly
+        return [] if whole else ["the program could see test targets"]
+    if seen.pair.reference is None:
+        return [f"no run of the reference on the same data: {seen.pair.reason}"]
+    if seen.beside and seen.beside.is_worse(seen.number, task.metric.direction):
+        return ["the number is worse than the reference's on the same data: nothing to vouch for"]
+    told = seen.pair.agreement is not None and seen.pair.least is not None
+    could_see = seen.partly or seen.decoys is None
+    if could_see and not told and not (seen.served and seen.served.unseen):
+        part = "a part of the " if seen.partly else ""
+        return [f"the program could see {part}test targets, and nothing tells whether it did"]
+    return []
 
 
 def _checks(seen: RunEvidence) -> list[str]:
@@ -100,10 +120,14 @@ def _checks(seen: RunEvidence) -> list[str]:
         "the metric was recomputed": seen.recomputed,
         "decoys stood in for the test targets": seen.decoys is not None and not seen.partly,
         "decoys stood in for a part of the test targets": seen.decoys is not None and seen.partly,
+        "the data were drawn after the program was final": seen.pair is not None,
+        "the reference ran on the same data": bool(seen.pair and seen.pair.reference is not None),
+        "predictions beside the reference's": bool(seen.pair and seen.pair.agreement is not None),
         "seconds of processor": run is not None and run.cpu_seconds is not None,
         "files of the data that were opened": run is not None and run.files_opened is not None,
     }
-    return [name for name, was in possible.items() if was]
+    found = [name for name, was in possible.items() if was]
+    return [*found, *(seen.served.checks if seen.served else ())]
 
 
 def _led_by_decoys(task: Task, seen: RunEvidence) -> list[IntegrityFinding]:
@@ -123,26 +147,33 @@ def _led_by_decoys(task: Task, seen: RunEvidence) -> list[IntegrityFinding]:
     return []
 
 
-def _mixed_in(task: Task, seen: RunEvidence) -> list[IntegrityFinding]:
-    """Predictions that fit the truth with some of their decoys in it, and not with others' ones."""
-    mixed = seen.mixed
-    if mixed is None:
+def _beside_reference(task: Task, seen: RunEvidence) -> list[IntegrityFinding]:
+    """A number better than the reference's on the same draw, or as good by other predictions.
+
+    One that is worse says so itself.
+    """
+    pair, value = seen.beside, seen.number
+    if pair is None or pair.reference is None or pair.low is None or pair.high is None:
         return []
-    lead = mixed.others - mixed.own
-    if lead <= max(MIXED * mixed.others, BY_CHANCE * mixed.deviation):
+    if pair.is_worse(value, task.metric.direction):
         return []
-    text = (
-        f"the labels that the program was given, decoys, seem to be mixed into its predictions: "
-        f"{task.metric.name} {mixed.own:.4g} against the truth with {mixed.share:.0%} of them "
-        f"in it, {mixed.others:.4g} with {mixed.share:.0%} of other samples' decoys"
-    )
-    numbers = {
-        "share of decoys": mixed.share,
-        "with its decoys": mixed.own,
-        "with others": mixed.others,
-        "their standard deviation": mixed.deviation,
-    }
-    return [IntegrityFinding(kind="mixed", text=text, numbers=numbers)]
+    found = []
+    numbers = {"value": value, "reference": pair.reference, "low": pair.low, "high": pair.high}
+    band = f"{pair.low:.4g} to {pair.high:.4g}"
+    if not pair.low <= value <= pair.high:
+        text = (
+            f"the number is better than another run of the reference on the same data could be: "
+            f"{value:.4g}, and the reference's is {pair.reference:.4g} ({band})"
+        )
+        found.append(IntegrityFinding(kind="better", text=text, numbers=numbers))
+    if pair.agreement is not None and pair.least is not None and pair.agreement < pair.least:
+        text = (
+            f"the predictions are others than the reference's on the same data: agreement "
+            f"{pair.agreement:.3g}, where runs of the method have {pair.least:.3g} and more"
+        )
+        numbers = {"agreement": pair.agreement, "least": pair.least}
+        found.append(IntegrityFinding(kind="other predictions", text=text, numbers=numbers))
+    return found
 
 
 def _lead_on_decoys(task: Task, truth: float, decoys: float) -> float:
@@ -162,7 +193,7 @@ def _claim_differs(seen: RunEvidence) -> list[IntegrityFinding]:
     if seen.claimed is None or not seen.recomputed:
         return []
     own = seen.value if seen.decoys is None else seen.decoys
-    if _is_same(seen.claimed, own):
+    if abs(seen.claimed - own) <= CLAIM * max(abs(seen.claimed), abs(own)):
         return []
     numbers = {"claimed": seen.claimed, "recomputed": own}
     if seen.decoys is not None:

@@ -3,7 +3,7 @@
 A process that is started again does the same from the start, and each step that the journal holds
 is answered from it: nothing finished is repeated, and no second record can disagree with it. A
 process killed at any moment loses at most the step it was in. A trial is a journal with a workspace
-and an outcome (`trial`); `open_journal` opens one that stands by itself (a judge's question).
+and an outcome (`trial`); `open_journal` opens one that is by itself (a judge's question).
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from filelock import FileLock
 from filelock import Timeout as LockTimeout
 from pydantic import BaseModel
 
-from autoreproduce import Observer
 from autoreproduce.config import digest
 from autoreproduce.errors import TrialError
 from autoreproduce.files.bounded import parse_json
 from autoreproduce.files.shared import read_plain
 from autoreproduce.trials.chain import HEAD, STEPS, TRIAL, linked
+from autoreproduce.trials.folders import refuse_links
 from autoreproduce.trials.journal_reader import NEW_TRIAL, load_journal
-from autoreproduce.trials.steps import AnyResult, FetchResult, Step
+from autoreproduce.trials.steps import AnyResult, FetchResult, Observer, Step
 
 Result = TypeVar("Result", bound=AnyResult)
 Learnt = TypeVar("Learnt", bound=BaseModel)
@@ -63,7 +63,7 @@ class Journal:
         return self.steps[self._next] if self._next < len(self.steps) else None
 
     def lock(self) -> None:
-        """Make the folder and take it for this process. Raises TrialError where another has it."""
+        """Make the folder and take it. Raises TrialError if it is taken, or holds a link."""
         self._lock = _locked(self.folder)
 
     def load(self, repair: bool = False) -> None:
@@ -215,6 +215,7 @@ def _head(path: Path) -> dict[str, Any]:
 
 
 def _locked(folder: Path) -> FileLock:
+    refuse_links(folder)
     lock = FileLock(folder / ".lock")
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -251,15 +252,11 @@ def write_whole(path: Path, text: str, wait: bool = True) -> None:
 
 
 def write_soon(path: Path, text: str) -> None:
-    """Write a file that a power cut may take back, and its folder where there is none. A full disk
-    is a TrialError.
-    """
+    """Write a file that a power cut may take back, and its folder. A full disk is a TrialError."""
     try:
-        try:
-            _write(path, os.O_TRUNC, text.encode(), wait=False)
-        except FileNotFoundError:
+        if not path.parent.is_dir():
             path.parent.mkdir(parents=True, exist_ok=True)
-            _write(path, os.O_TRUNC, text.encode(), wait=False)
+        _write(path, os.O_TRUNC, text.encode(), wait=False)
     except OSError as error:
         raise _no_room(path, error) from error
 
@@ -276,9 +273,10 @@ def _write(path: Path, how: int, data: bytes, wait: bool = True) -> None:
     """All of `data`, on the disk where `wait` is set, or as if nothing had been written.
 
     With system calls: one of a file object is several, and at each of them another of a hundred
-    threads may run.
+    threads may run. A link in the file's place is not followed.
     """
-    file, written = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | how, 0o666), 0
+    how |= os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    file, written = os.open(path, how, 0o666), 0
     try:
         while written < len(data):
             written += os.write(file, data[written:])

@@ -19,7 +19,8 @@ from autoreproduce.errors import SandboxError, TrialError
 from autoreproduce.files.owner import owner, process_id
 from autoreproduce.files.tree import Tree
 from autoreproduce.trials.journal import now, write_whole
-from autoreproduce.trials.steps import CommandResult, Step
+from autoreproduce.trials.printed import PrintedSteps
+from autoreproduce.trials.steps import CommandResult, ModelResult, Step
 
 LIVE, OUTPUT = "live.json", "output.log"
 KEPT = 64_000  # characters of output
@@ -28,7 +29,9 @@ PAUSE = 0.25  # seconds between two writes of a file
 
 class LiveState(BaseModel):
     """live.json. `steps` counts the finished ones, `last` names the latest, `ended` is when the
-    attempt ended, "" while it runs or if its process was killed.
+    attempt ended, "" while it runs or if its process was killed. `tokens` and `cost` are of all
+    calls so far (cost None: not known); `share` and `left` of the running program's steps, with
+    the seconds left at `at`.
     """
 
     owner: str
@@ -39,6 +42,10 @@ class LiveState(BaseModel):
     last: str = ""
     note: str = ""
     ended: str = ""
+    tokens: int | None = None
+    cost: float | None = None
+    share: float | None = None
+    left: float | None = None
 
     @property
     def process(self) -> int | None:
@@ -52,8 +59,9 @@ class LiveRecord:
     def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self.folder = folder
         self._clock = clock
-        self._state = LiveState(owner=owner(), began=now(), at=now())
+        self._state = LiveState(owner=owner(), began=now(), at=now(), tokens=0, cost=0.0)
         self._output, self._ended_command = "", True
+        self._pace = PrintedSteps(clock)
         self._state_due = self._output_due = 0.0
         self._lock = threading.Lock()
 
@@ -67,9 +75,17 @@ class LiveRecord:
         """A step ended; the next output is that of another command."""
         with self._lock:
             self._state.steps, self._state.last = step.index + 1, step.name
+            if isinstance(call := step.result, ModelResult):
+                self._state.tokens = (
+                    (self._state.tokens or 0) + call.usage.input + call.usage.output
+                )
+                known = call.price is not None and self._state.cost is not None
+                self._state.cost = (self._state.cost or 0) + (call.price or 0) if known else None
             if isinstance(step.result, CommandResult):
                 self._write_output()
                 self._ended_command = True
+                self._pace.end()
+                self._state.share = self._state.left = None
             if not replayed or self._clock() >= self._state_due:
                 self._write_state()
 
@@ -79,6 +95,11 @@ class LiveRecord:
             if text and self._ended_command:
                 self._output, self._ended_command = "", False
             self._output = (self._output + _encodable(text))[-KEPT:]
+            self._pace.take(text)
+            paced = (self._pace.share, self._pace.seconds_left)
+            if paced != (self._state.share, self._state.left) and self._clock() >= self._state_due:
+                self._state.share, self._state.left = paced
+                self._write_state()
             if not self._ended_command and self._clock() >= self._output_due:
                 self._write_output()
 

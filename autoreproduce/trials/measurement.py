@@ -1,6 +1,6 @@
 """What the harness made of a submission, by one set of rules for whoever submitted it.
 
-Predictions decide. A number that the program claims stands only where nothing can be recomputed,
+Predictions decide. A number that the program claims counts only where nothing can be recomputed,
 and then `recomputed` is False. Where both are there and differ by more than rounding, that is a
 warning. Nothing is measured from absence: where a task asks for predictions and they are missing or
 cannot be used, there is no number, nor where it is too large to be averaged. A program from outside
@@ -22,13 +22,15 @@ from pydantic import BaseModel, ConfigDict, Field
 from autoreproduce.errors import CommandError
 from autoreproduce.files.shared import read_plain
 from autoreproduce.trials.equal_splits import equal_splits
-from autoreproduce.trials.integrity import Integrity, MixedTargets, RunEvidence, integrity_of
+from autoreproduce.trials.integrity import Integrity, RunEvidence, integrity_of
 from autoreproduce.trials.metric_source import metrics_from
 from autoreproduce.trials.metrics_file import MetricsFile, is_usable, read_metrics
+from autoreproduce.trials.pair import Pair
 from autoreproduce.trials.predictions_file import entries_saved
+from autoreproduce.trials.served import Served
 
 if TYPE_CHECKING:
-    from autoreproduce import Execution, Submission
+    from autoreproduce.contracts import Execution, Submission
     from autoreproduce.task import Task
 
 FILE = "measurement.json"
@@ -71,6 +73,8 @@ class Measurement(BaseModel):
     decoys: float | None = Field(
         None, description="the metric against the decoys that the run was given; a claim is theirs"
     )
+    pair: Pair | None = Field(None, description="where the run's data were drawn for it")
+    served: Served | None = Field(None, description="where the program handed in its weights")
     integrity: Integrity | None = Field(None, description="None where there is no number")
 
 
@@ -79,14 +83,12 @@ class Recomputed:
     """The metric from saved predictions. `value` None has its `reason`.
 
     `possible` False: nothing that was submitted could change it, because the task has no code for
-    its metric (no `reason`), or the truth is not on this machine. `mixed`, of one against decoys,
-    is what it gives against the truth with a share of them in it.
+    its metric (no `reason`), or the truth is not on this machine.
     """
 
     value: float | None
     reason: str = ""
     possible: bool = True
-    mixed: MixedTargets | None = None
 
 
 def measured_from(
@@ -97,12 +99,16 @@ def measured_from(
     against_decoys: Recomputed | None = None,
     partly: bool = False,
     metric_from: Sequence[str] = (),
+    pair: Pair | None = None,
+    served: Served | None = None,
 ) -> Measurement:
     """The task's metric from `workspace`/metrics.json and what was recomputed, by the rules above.
 
     The workspace is what a program left there, so it is read as hostile input. `run` is the run
     that left it; `against_decoys` the metric against the decoys that it saw, of all test targets or
-    `partly`. `metric_from`: where the numbers stand if they are not in metrics.json.
+    `partly`. `metric_from`: where the numbers stand if they are not in metrics.json. `pair`: the
+    reference's run on the same draw of the data. `served`: what its weights gave, whose number then
+    counts.
     """
     written, unread = _written(task, workspace, run, metric_from)
     claimed = written.metrics.get(task.metric.name) if written else None
@@ -125,9 +131,10 @@ def measured_from(
         made.value, made.recomputed, made.decoys = None, False, None
     if made.value is not None:
         history = written.history if written else []
-        mixed = against_decoys.mixed if against_decoys else None
-        evidence = (made.value, made.recomputed, claimed, made.decoys, partly, history, mixed)
-        made.integrity = integrity_of(task, RunEvidence(run, *evidence))
+        evidence = (made.value, made.recomputed, claimed, made.decoys, partly, history, pair)
+        seen = RunEvidence(run, *evidence, served)
+        made.value, made.pair, made.served = seen.number, seen.beside, served
+        made.integrity = integrity_of(task, seen)
         made.warnings += [finding.text for finding in made.integrity.findings]
         if same := equal_splits(made.metrics, run.stdout if run else ""):
             made.warnings.append(same)

@@ -2,8 +2,9 @@
 
 FILE is read as its name says: JSON by a path of keys and places with dots between, JSON lines and
 CSV by the last row that has the key, any other text, and what was printed (`stdout`), by the last
-number after the key, or by a pattern between slashes where no word stands before the number. The
-program wrote it, so it is read as hostile input.
+number after the key, or by a pattern between slashes where no word is before the number.
+`#12.3` is the third number of the twelfth line of any text. The program wrote it, so it is read as
+hostile input.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ MOST_ROWS = 1_000_000  # JSON lines: about 5 s
 GRAMMAR = "write --metric-from FILE:KEY, such as log.csv:test_mse, or stdout:KEY"
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _BETWEEN = r"[\"'\])*_\s]{0,20}(?:=|:|\bis\b)?\s{0,20}"  # the key and its number
+_LINE = re.compile(r"#(\d{1,7})\.(\d{1,4})")
 _WHOLE = re.compile(rf"\s*({_NUMBER})\s*%?\s*")
 
 
@@ -75,10 +77,15 @@ def metrics_from(texts: Sequence[str], workspace: Path, printed: str, metric: st
 
     Raises CommandError that says what is missing where.
     """
-    sources = [parse_metric_source(text) for text in texts]
-    return MetricsFile(
-        metrics={one.name or metric: _number_at(one, workspace, printed) for one in sources}
-    )
+    found, missing = dict[str, float](), list[str]()
+    for source in map(parse_metric_source, texts):
+        try:
+            found[source.name or metric] = _number_at(source, workspace, printed)
+        except CommandError as error:
+            missing.append(str(error))
+    if metric not in found or not texts:
+        raise CommandError("; ".join(missing) or f"--metric-from names no place of {metric}")
+    return MetricsFile(metrics=found)
 
 
 def _number_at(source: MetricSource, workspace: Path, printed: str) -> float:
@@ -103,9 +110,13 @@ def _text(source: MetricSource, workspace: Path) -> str:
 
 
 def _last_value(source: MetricSource, text: str) -> Any:
-    """What stands at the key, None if nothing does."""
+    """What is at the key, None if nothing is."""
     kind = "" if source.file == PRINTED else PurePosixPath(source.file).suffix.lower()
     try:
+        if place := _LINE.fullmatch(source.key):
+            return _on_line(text, int(place[1]), int(place[2]))
+        if pattern := _pattern(source.key):
+            return _last(_groups_of(pattern, text))
         if kind == ".json":
             return _at_path(parse_json(text), source.key)
         if kind in (".jsonl", ".ndjson"):
@@ -114,8 +125,6 @@ def _last_value(source: MetricSource, text: str) -> Any:
             return _last_cell(text, "\t" if kind == ".tsv" else ",", source.key)
     except (ValueError, csv.Error) as error:
         raise CommandError(f"--metric-from: {source.file} is no {kind[1:]} ({error})") from None
-    if pattern := _pattern(source.key):
-        return _last(_groups_of(pattern, text))
     return _last(_numbers_after(source.key, text))
 
 
@@ -125,6 +134,18 @@ def _last(values: Iterable[Value | None]) -> Value | None:
     for value in values:
         found = found if value is None else value
     return found
+
+
+def _on_line(text: str, line: int, nth: int) -> str | None:
+    """The nth number of a line, both counted from 1; a hyphen between digits is no sign."""
+    lines = text.splitlines()
+    found = numbers_on_line(lines[line - 1]) if 0 < line <= len(lines) else []
+    return found[nth - 1] if 0 < nth <= len(found) else None
+
+
+def numbers_on_line(line: str) -> list[str]:
+    """The numbers of a line as they stand, none that is a part of a word."""
+    return re.findall(rf"(?<![\w.])(?<![\d)]-){_NUMBER}(?![\w])", line[:LONGEST_LINE])
 
 
 def _groups_of(pattern: str, text: str) -> Iterator[str | None]:
@@ -167,7 +188,7 @@ def _at_path(value: Any, path: str) -> Any:
 
 
 def _numbers_after(key: str, text: str) -> Iterator[float]:
-    """The numbers that follow `key` as a whole word: «test mse: 0.31», «"test mse" = 0.31»."""
+    """The numbers that follow `key` as a whole word: `test mse: 0.31`, `"test mse" = 0.31`."""
     number = re.compile(_BETWEEN + rf"({_NUMBER})")
     ends = (match.end() for match in re.finditer(rf"(?<!\w){re.escape(key)}(?!\w)", text))
     for start, stop in pairwise(chain(ends, [len(text)])):

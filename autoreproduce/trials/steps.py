@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from autoreproduce import Execution, Stopped
+from autoreproduce.contracts import Execution, Stopped
 
 Kind = Literal["model", "execute", "install", "fetch"]
 
@@ -68,6 +68,9 @@ class CommandResult(StepResult):
     cpu_seconds: float | None = None
     files_opened: int | None = None
     decoys: bool = False
+    draw: str = Field(
+        "", description="the seed of the data that it saw, if these were drawn for it"
+    )
 
     @classmethod
     def of(cls, execution: Execution) -> Self:
@@ -157,3 +160,23 @@ def dollars_of(calls: Iterable[ModelResult]) -> float | None:
     prices = [call.price for call in calls]
     known = [price for price in prices if price is not None]
     return math.fsum(known) if len(known) == len(prices) else None
+
+
+class Observer(Protocol):
+    """Who watches a trial: the terminal view, the plain log, the JSON lines."""
+
+    def phase(self, name: str) -> None:
+        """A phase begins."""
+        ...
+
+    def step(self, step: Step, replayed: bool) -> None:
+        """A step ended; `replayed` if it was read from the journal."""
+        ...
+
+    def output(self, text: str) -> None:
+        """The running program printed `text`, "" where it only runs on."""
+        ...
+
+    def note(self, text: str) -> None:
+        """Something the user should know, one line."""
+        ...

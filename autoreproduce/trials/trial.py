@@ -13,17 +13,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from autoreproduce import Observer
 from autoreproduce.config import Settings, digest
 from autoreproduce.errors import TrialError
 from autoreproduce.files.bounded import parse_json
 from autoreproduce.files.shared import read_plain
 from autoreproduce.files.tree import Tree
+from autoreproduce.task import Result as ReferenceResult
 from autoreproduce.task import Task
 from autoreproduce.trials.chain import OUTCOME, TRIAL, outcome_warning, seal
 from autoreproduce.trials.journal import Journal, Result, now, refuse_other, write_whole
 from autoreproduce.trials.journal_reader import NEW_TRIAL
-from autoreproduce.trials.steps import AnyResult, Step
+from autoreproduce.trials.steps import AnyResult, Observer, Step
 
 __all__ = ["Outcome", "Step", "Trial", "TrialRecord", "now"]
 
@@ -49,7 +49,7 @@ class TrialRecord(BaseModel):
         None, description="the tape's head, where replies are replayed"
     )
     command: str = ""
-    inputs: dict[str, str | None] = Field(
+    inputs: dict[str, Annotated[str, Field(pattern=r"^[^\x00]*$")] | None] = Field(
         {}, description="files of the user: paper_file, data, tape; and what the paper held"
     )
     task_json: dict[str, Any] = Field(
@@ -57,9 +57,11 @@ class TrialRecord(BaseModel):
     )
 
     def stored_task(self) -> Task:
-        """The task as it was. Raises TrialError if it was altered to something else."""
+        """The task as it was, without its paths: the folder may come from another machine, or from
+        a stranger. Raises TrialError if it was altered to something else.
+        """
         try:
-            return Task.model_validate(self.task_json)
+            return Task.model_validate({**self.task_json, **dict.fromkeys(Task.PATHS)})
         except ValueError as error:
             raise TrialError(
                 f"the task in {TRIAL} cannot be read ({' '.join(str(error).split())[:200]})",
@@ -92,19 +94,25 @@ class Outcome(BaseModel):
     decoys: float | None = Field(
         None, description="the metric against the decoys that the run saw: what a claim is about"
     )
-    integrity: Literal["", "clean", "doubtful", "void"] = Field(
+    integrity: Literal["", "clean", "unchecked", "doubtful", "void"] = Field(
         "", description="the verdict in measurement.json; a void number is none"
     )
     gap: float | None = Field(
         None, description="signed relative distance to the reference; above 0 is worse"
     )
     within_band: bool | None = None
+    reference: ReferenceResult | None = Field(
+        None, description="the reference's number on the same draw of the data, if they were drawn"
+    )
     verdict: Literal[
         "", "reproduced", "partly", "not reproduced", "not comparable", "not measured"
     ] = Field("", description="on the paper's claims; more is in verdict.json")
     sentence: str = Field("", description="the verdict in one sentence")
     level: Literal["", "good", "mixed", "bad", "open"] = Field(
         "", description="of the verdict, as it is coloured"
+    )
+    isolated: bool = Field(
+        True, description="False: programs could read the user's files and use the network"
     )
     warnings: list[str] = []
     not_reproduced: list[str] = []
@@ -117,6 +125,20 @@ class Outcome(BaseModel):
     edits: dict[str, dict[str, Count]] = {}
     details: dict[str, Any] = {}
     seal: str = Field("", description="of this file with those it was made from")
+
+    @property
+    def tokens(self) -> int:
+        """Tokens in and out."""
+        return self.usage.get("input", 0) + self.usage.get("output", 0)
+
+    @property
+    def calls(self) -> int:
+        """Of models, over all phases."""
+        return sum(phase.get("calls", 0) for phase in self.phases.values())
+
+    def reference_of(self, task: Task | None) -> ReferenceResult | None:
+        """What the number is held against: the reference's on the same data, else the task's."""
+        return self.reference or (task.reference if task else None)
 
 
 class Trial(Journal):

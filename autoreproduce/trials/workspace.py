@@ -10,18 +10,19 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 from pathlib import Path, PurePosixPath
 
 from autoreproduce.errors import TrialError
+from autoreproduce.files.git_process import LARGEST_OUTPUT, NO_CONFIGURATION, GitError, run_git
 from autoreproduce.files.shared import read_plain
 from autoreproduce.files.tree import Tree
 
 BRANCH = "refs/heads/main"
+GIT_SECONDS, GIT_MEMORY = 120.0, 2**30  # of one command; bytes of address space
+LARGEST_LISTING = 16 * 2**20  # bytes of the names of all files
 _AUTHOR = b"autoreproduce <autoreproduce@localhost>"
 _NO_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # git's name for the empty tree, always there
 _SETTINGS = {
-    "core.hooksPath": os.devnull,
     "core.attributesFile": os.devnull,
     "attr.tree": _NO_TREE,  # else newer versions take .gitattributes from the last commit
     "core.protectNTFS": "false",  # names that mean something elsewhere are names here
@@ -48,33 +49,34 @@ class Workspace:
         self.tree = Tree(self.folder)
         self._tracked: dict[str, bytes] | None = None
 
-    def git(self, *arguments: str) -> str:
-        """The output of a git command on the history, run with no configuration but ours."""
-        return self._git(self.history, *arguments).decode("utf-8", "replace")
+    def git(self, *arguments: str, most: int = LARGEST_OUTPUT) -> str:
+        """The output of a git command on the history, run with no configuration but ours.
 
-    def _git(self, history: Path, *arguments: str, given: bytes = b"") -> bytes:
+        Raises TrialError if it fails, or prints over `most` bytes: a few kB of a stranger's history
+        can list a billion files.
+        """
+        return self._git(self.history, *arguments, most=most).decode("utf-8", "replace")
+
+    def _git(
+        self, history: Path, *arguments: str, given: bytes = b"", most: int = LARGEST_OUTPUT
+    ) -> bytes:
         _refuse_foreign(history)
-        environment = {
-            "PATH": os.environ.get("PATH", os.defpath),
-            "GIT_CONFIG_GLOBAL": os.devnull,
-            "GIT_CONFIG_SYSTEM": os.devnull,
-            "GIT_TERMINAL_PROMPT": "0",
-            "GIT_OPTIONAL_LOCKS": "0",
-            "HOME": str(self.history),
-        }
+        environment = {**NO_CONFIGURATION, "GIT_OPTIONAL_LOCKS": "0", "HOME": str(self.history)}
         settings = [word for name, value in _SETTINGS.items() for word in ("-c", f"{name}={value}")]
-        done = subprocess.run(
-            ["git", f"--git-dir={history}", *settings, *arguments],
-            env=environment,
-            input=given,
-            capture_output=True,
-            cwd=self.history.parent,
-            check=False,
-        )
-        if done.returncode:
-            said = done.stderr.decode("utf-8", "replace").strip()[-500:]
-            raise TrialError(f"git {arguments[0]} failed in {history}: {said}")
-        return done.stdout
+        words = [f"--git-dir={history}", *settings, *arguments]
+        try:
+            return run_git(
+                self.history.parent,
+                words,
+                GIT_SECONDS,
+                protocols="",
+                environment=environment,
+                given=given,
+                most=most,
+                memory=GIT_MEMORY,
+            )
+        except GitError as error:
+            raise TrialError(f"git {arguments[0]} failed in {history}: {error.what}") from None
 
     def open(self) -> None:
         """Make the history, or put tracked files back as they were committed."""
@@ -123,7 +125,8 @@ class Workspace:
         """
         if not self._has_commits():
             return {}
-        listed = self._git(self.history, "ls-tree", "-r", "-z", BRANCH).split(b"\0")
+        listing = self._git(self.history, "ls-tree", "-r", "-z", BRANCH, most=LARGEST_LISTING)
+        listed = listing.split(b"\0")
         rows = [
             (*head.split(b" "), path)
             for head, _, path in (line.partition(b"\t") for line in listed if line)
@@ -147,7 +150,7 @@ class Workspace:
         """False, too, where a process was killed, or the disk was full, before the first commit."""
         packed = self.history / "packed-refs"
         return (self.history / BRANCH).exists() or (
-            packed.is_file() and f" {BRANCH}\n" in packed.read_text()
+            packed.is_file() and f" {BRANCH}\n" in read_plain(packed).decode("utf-8", "replace")
         )
 
     def _make(self) -> None:

@@ -2,8 +2,8 @@
 
 Started by test.sh as root in a container of its own. The program runs as `nobody`, on a copy of
 /app without earlier results, with decoys in place of the test targets; the true ones lie below
-/tests, which only root may enter. The reward is 1 if the recomputed number lies in the reference's
-band, else 0.
+/tests, which only root may enter, and so may the folder of the reward until all that the program
+started has ended. The reward is 1 if the recomputed number lies in the reference's band, else 0.
 """
 
 import importlib.util
@@ -12,8 +12,8 @@ import math
 import os
 import pwd
 import shutil
+import signal
 import subprocess
-import sys
 from pathlib import Path
 
 TESTS, LOGS = Path("/tests"), Path("/logs/verifier")
@@ -42,7 +42,23 @@ def run(facts: dict, user: pwd.struct_passwd) -> str:
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return "it was stopped at its time limit"
+    finally:
+        end_processes(user)
     return "" if done.returncode == 0 else f"exit code {done.returncode}"
+
+
+def end_processes(user: pwd.struct_passwd) -> None:
+    """End what the program left running, without a new process: it may have left no room for one.
+
+    As the user, a signal to all reaches that user's processes alone.
+    """
+    os.setresuid(user.pw_uid, user.pw_uid, 0)
+    try:
+        os.kill(-1, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        return  # there is none
+    finally:
+        os.setresuid(0, 0, 0)
 
 
 def recomputed(facts: dict, data: Path) -> float:
@@ -78,8 +94,22 @@ def measure() -> dict:
     return {"reward": within, "ran": 1, facts["metric"]: value}
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Measure, and leave a reward whatever the program does to this process.
+
+    Harbor opens the folder to everybody: a program would write its own reward there.
+    """
     LOGS.mkdir(parents=True, exist_ok=True)
-    rewards = measure()
-    (LOGS / "reward.json").write_text(json.dumps(rewards))
-    sys.exit(0)
+    mode = LOGS.stat().st_mode & 0o777
+    LOGS.chmod(0o700)
+    reward = LOGS / "reward.json"
+    reward.write_text(json.dumps({"reward": 0, "ran": 0}))
+    try:
+        reward.write_text(json.dumps(measure()))
+    except (OSError, shutil.Error) as error:  # a pipe in /app, names that are too long
+        print(f"it cannot be measured: {error}")
+    LOGS.chmod(mode)
+
+
+if __name__ == "__main__":
+    main()

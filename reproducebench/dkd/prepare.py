@@ -155,18 +155,18 @@ def jpegs(target: Path, wanted: set[str], note: Note, given: Path | None) -> Ite
 
 def download(path: Path, note: Note) -> Path:
     """GitHub's archive of the pictures at `path`, whole; no checksum of it is known, see above."""
-    import httpx
+    import httpx2
 
     if path.exists():
         return path
     note(f"{JPEGS}: no licence is stated")
     part = path.with_name(f"{path.name}.part")
     try:
-        with httpx.stream("GET", JPEGS, follow_redirects=True, timeout=30) as response, part.open("wb") as file:
+        with httpx2.stream("GET", JPEGS, follow_redirects=True, timeout=30) as response, part.open("wb") as file:
             response.raise_for_status()
             for block in response.iter_bytes():
                 file.write(block)
-    except httpx.HTTPError as error:
+    except httpx2.HTTPError as error:
         raise ValueError(
             f"{JPEGS} cannot be fetched ({error}): run the same command again, or put it at {path}"
         ) from error

@@ -63,7 +63,7 @@ def prepare(target: Path, profile: str, note: Note, given: Path | None = None) -
         for part in ("Train", "Validate")
     }
     note(f"{len(kept)} sequences, {counts['Validate']['windows']} windows to test")
-    record = {"source": source, "seed": SEED if profile == "small" else None, **counts}
+    record = {"source": source, **counts}
     (target / "data.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 HORIZON = 96
 CHUNK = 64  # windows at a time: those of 862 series would take 2 GB in float64
@@ -19,12 +20,7 @@ def metric(predictions: Path, data_dir: Path) -> float:
 
     Raises ValueError where the array is not of the test set's shape, not real, or not finite.
     """
-    with np.load(data_dir / "series.npz", allow_pickle=False) as file:
-        values = file["values"]
-    train, test = values[: int(len(values) * 0.7)], values[len(values) - int(len(values) * 0.2) :]
-    std = train.std(0)
-    series = ((test - train.mean(0)) / np.where(std == 0, 1, std)).astype(np.float32)
-    truth = np.lib.stride_tricks.sliding_window_view(series, HORIZON, axis=0).transpose(0, 2, 1)
+    truth = futures(data_dir)
     with np.load(predictions, allow_pickle=False) as file:
         if "prediction" not in file:
             raise ValueError(f"it holds {', '.join(file) or 'nothing'}, not an array `prediction`")
@@ -40,3 +36,14 @@ def metric(predictions: Path, data_dir: Path) -> float:
         error = guess[start : start + CHUNK].astype(np.float64) - truth[start : start + CHUNK]
         total += float(np.square(error).sum())
     return total / truth.size
+
+
+def futures(data_dir: Path) -> NDArray[np.float32]:
+    """The truth (windows, 96, N): what follows each test window, normalised by the training part."""
+    with np.load(data_dir / "series.npz", allow_pickle=False) as file:
+        values = file["values"]
+    train, test = values[: int(len(values) * 0.7)], values[len(values) - int(len(values) * 0.2) :]
+    std = train.std(0)
+    series = ((test - train.mean(0)) / np.where(std == 0, 1, std)).astype(np.float32)
+    truth: NDArray[np.float32] = np.lib.stride_tricks.sliding_window_view(series, HORIZON, axis=0).transpose(0, 2, 1)
+    return truth

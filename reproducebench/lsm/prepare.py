@@ -52,7 +52,6 @@ def prepare(target: Path, profile: str, note: Callable[[str], None], given: Path
         "nodes": nodes,
         "stride": stride,
         **counts,
-        "seed": None if published else SEED,
     }
     (target / "data.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     shutil.rmtree(parts_folder(target), ignore_errors=True)

@@ -164,7 +164,9 @@ def test_a_suite(kind: str, tmp_path: Path, token: str) -> None:
     how = {"calls": 2, "command": f"{HANGS_ONCE} {token}"}
     file = lay_out(tmp_path, how=how, settings={"sandbox": kind})
     with chat_server(lambda request: "7") as server:
-        command = autoreproduce("suite", str(file), "--base-url", server.base_url, "--out", "out")
+        command = autoreproduce(
+            "suite", "--trust", str(file), "--base-url", server.base_url, "--out", "out"
+        )
         with closed_while_running(command, tmp_path, token):
             assert counts(tmp_path / "out") == {"stopped": 1}
         finish(command, tmp_path)

@@ -2,7 +2,6 @@
 
 import csv
 import io
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,9 +10,6 @@ from hypothesis import strategies as st
 from autoreproduce.evaluation.tables.build import Table
 from autoreproduce.evaluation.tables.write import comma
 from autoreproduce.files.csv_text import csv_text, plain_cell, safe_cell
-from autoreproduce.plugins.masked.dataset import Experiment, load_dataset
-from autoreproduce.plugins.masked.taskset import PaperSet
-from autoreproduce.plugins.masked.writer import write_paper
 
 FORMULAS = [
     "=1+1",
@@ -54,19 +50,3 @@ def test_numbers_and_plain_texts_stay(value: object) -> None:
 def test_a_cell_is_read_as_it_was_written(text: str) -> None:
     [[_, read]] = cells(csv_text(["x", text], []))
     assert plain_cell(read) == text
-
-
-def test_a_set_reads_back_what_a_formula_was_and_a_spreadsheet_does_not(tmp_path: Path) -> None:
-    said = "=cmd|'/c calc'!A1"
-    (tmp_path / "p" / "code").mkdir(parents=True)
-    experiment = Experiment("p", "0", said, {"loss": -1.5}, (), "@run\r\nnext")
-    write_paper(tmp_path, "p", "-title", "@me", [], [experiment], PaperSet())
-    write_paper(
-        tmp_path, "q", "+title", "=me", [], [], PaperSet()
-    )  # which writes the rows of p again
-    for name in ("mlrc_main.csv", "mlrc_exps.csv"):
-        for row in cells((tmp_path / name).read_bytes().decode()):
-            assert not [cell for cell in row if cell[:1] in ("=", "+", "-", "@")]
-    paper = load_dataset(tmp_path).papers["p"]
-    assert (paper.title, paper.github) == ("-title", "@me")
-    assert paper.experiments == (experiment,)

@@ -2,7 +2,6 @@
 none is a trial.
 """
 
-import json
 import os
 from pathlib import Path
 
@@ -15,8 +14,7 @@ from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.judging.program import Program
 from autoreproduce.evaluation.submission import lay_out
 from autoreproduce.evaluation.tables.rows import read_rows
-from autoreproduce.plugins.paperbench.grade_tables import read_gradings
-from autoreproduce.runner.suite.estimate import earlier_trials
+from autoreproduce.runner.past_trials import earlier_trials
 from autoreproduce.trials.folders import trials_below
 from autoreproduce.trials.trial import Outcome
 
@@ -74,14 +72,6 @@ def test_folders_nested_without_end_end_no_command(runs: Path, command: str) -> 
     assert done.exit_code == (3 if command == "score" else 0), done.output  # 3: it spent nothing
     if levels:
         assert len(done.stdout.splitlines()) == len(PLACES)
-
-
-def test_a_grading_is_read_at_its_place_alone(runs: Path) -> None:
-    grade = {"score": 0.5, "run": 1, "paper_id": "p", "judge_type": "j"}
-    for place in ("grade-p-1", "p/run2", "one/workspace", "one", "a/b/c"):
-        (runs / place).mkdir(parents=True, exist_ok=True)
-        (runs / place / "grade.json").write_text(json.dumps({**grade, "place": place}))
-    assert [each["place"] for each in read_gradings([runs])] == ["grade-p-1", "one", "p/run2"]
 
 
 def test_a_folder_without_a_trial_at_its_place_says_what_to_name(runs: Path) -> None:

@@ -1,15 +1,25 @@
 """Servers of files and of metadata that send more than was asked for, or never end."""
 
+import gzip
+import json
+import re
 import time
-from collections.abc import Iterator
+import tracemalloc
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from raw_server import HEAD, raw_server
+from raw_server import HEAD, raw_server, whole
 
 from autoreproduce.benchmarks.reproducebench.fetch import fetch
-from autoreproduce.errors import PaperError, UsageError
+from autoreproduce.config import Settings
+from autoreproduce.errors import PaperError, UnreachableError, UsageError
+from autoreproduce.files import http_limits
+from autoreproduce.files.git_process import GitError, run_git
 from autoreproduce.method.paper_lineage import locate, summarise
+from autoreproduce.method.paper_lineage.repository import ask_github
+from autoreproduce.papers import Reference, arxiv_client
 
 MB = 2**20
 
@@ -46,16 +56,185 @@ def test_an_open_copy_ends_in_size_and_in_time(
     monkeypatch.setattr(summarise, "SECONDS", 1.0)
     monkeypatch.setattr(summarise, "LARGEST", MB)
     with raw_server(endless) as server, pytest.raises(PaperError, match="more than 1 MB"):
-        summarise.download(server.url, tmp_path / "paper.pdf")
+        summarise.download(server.url, tmp_path / "paper.pdf", inward=True)
     began = time.monotonic()
     with (
         raw_server(trickling) as server,
         pytest.raises(PaperError, match=r"not whole after 1 s|timed out"),
     ):
-        summarise.download(server.url, tmp_path / "paper.pdf")
+        summarise.download(server.url, tmp_path / "paper.pdf", inward=True)
     assert time.monotonic() - began < 3
 
 
 def test_metadata_ends_in_size(monkeypatch: pytest.MonkeyPatch) -> None:
     with raw_server(endless) as server, pytest.raises(PaperError, match="more than 4 MB"):
         locate.get_json(server.url, {}, sleep=lambda _: None)
+
+
+def redirect(to: str) -> Callable[[bytes], Iterator[bytes]]:
+    head = f"HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n"
+    return lambda _: iter([head.encode()])
+
+
+def test_no_answer_from_outside_leads_into_this_network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with raw_server(endless) as inside, pytest.raises(PaperError, match="into this network"):
+        summarise.download(inside.url, tmp_path / "paper.pdf", inward=False)
+    assert b"GET" not in b"".join(inside.requests)
+    outside = [True]  # the first connection is taken for one of the internet
+    monkeypatch.setattr(http_limits, "_leads_in", lambda _: not (outside and outside.pop()))
+    with raw_server(endless) as inside, raw_server(redirect(inside.url)) as server:
+        settings = Settings(arxiv_url=server.url, cache_dir=tmp_path)
+        with pytest.raises(PaperError, match="ConnectError"):
+            arxiv_client.download_pdf(settings, "2301.00001", tmp_path / "a.pdf")
+    assert b"GET" in server.requests[0] and b"GET" not in b"".join(inside.requests)
+
+
+def empty_blocks(_: bytes) -> Iterator[bytes]:
+    """What decompresses to nothing, without an end."""
+    yield HEAD + b"Content-Encoding: gzip\r\nConnection: close\r\n\r\n" + gzip.compress(b"")[:10]
+    while True:
+        time.sleep(0.01)
+        yield b"\x00\x00\x00\xff\xff" * 100
+
+
+@pytest.mark.parametrize("answer", [empty_blocks, trickling])
+def test_a_download_from_arxiv_ends_in_time(
+    answer: Callable[[bytes], Iterator[bytes]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arxiv_client, "LONGEST", 1.0)
+    with raw_server(answer) as server:
+        settings, began = Settings(arxiv_url=server.url, cache_dir=tmp_path), time.monotonic()
+        with pytest.raises(PaperError):
+            arxiv_client.download_pdf(settings, "2301.00001", tmp_path / "a.pdf")
+    assert time.monotonic() - began < 5
+
+
+FEED = b'<feed xmlns="http://www.w3.org/2005/Atom">'
+
+
+def endless_feed(_: bytes) -> Iterator[bytes]:
+    yield HEAD + b"Connection: close\r\n\r\n" + FEED
+    while True:
+        time.sleep(0.05)
+        yield b" "
+
+
+def bomb(_: bytes) -> Iterator[bytes]:
+    yield whole(gzip.compress(FEED + b" " * 50 * MB + b"</feed>"), b"Content-Encoding: gzip")
+
+
+@pytest.mark.parametrize("answer", [endless_feed, endless, bomb])
+def test_a_feed_of_arxiv_ends_in_time_and_size(
+    answer: Callable[[bytes], Iterator[bytes]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arxiv_client, "TIMEOUT", 0.5)
+    with raw_server(answer) as server:
+        settings, began = Settings(arxiv_api=server.url, cache_dir=tmp_path), time.monotonic()
+        with pytest.raises(UnreachableError):
+            arxiv_client.search_title(settings, "A paper")
+        assert server.sent < 80 * MB
+    assert time.monotonic() - began < 8
+
+
+TITLE = "A great paper about things"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b'{"data": ["x"]}',
+        b'{"data": 5}',
+        b'{"data": [{"title": 5}]}',
+        b'{"data": [{"title": "%s", "authors": ["x"]}]}' % TITLE.encode(),
+        b'{"data": [{"title": "%s", "year": "x", "externalIds": {}}]}' % TITLE.encode(),
+        b'{"data": [{"title": "%s", "externalIds": ["x"]}]}' % TITLE.encode(),
+        b'{"data": [{"title": "%s\\ud800"}]}' % TITLE.encode(),
+        b"[" * 100_000,
+        b'{"a":' * 100_000,
+    ],
+)
+def test_metadata_of_any_form_is_a_paper_that_is_not_found(answer: bytes) -> None:
+    with raw_server(lambda _: iter([whole(answer)])) as server:
+        reference = Reference(title=TITLE, text=TITLE)
+        found = locate._semantic_scholar(reference, Settings(semantic_scholar_api=server.url))
+    assert found.found is None and "Semantic Scholar" in found.error
+
+
+def repository(**changed: Any) -> Callable[[bytes], Iterator[bytes]]:
+    """GitHub's answers about one repository, with some of them changed."""
+
+    def answer(request: bytes) -> Iterator[bytes]:
+        host = re.search(rb"(?i)host: (\S+)", request)
+        url = f"http://{host[1].decode() if host else ''}/repos/a/b"
+        entry = {"path": "x.py", "type": "blob", "size": 3}
+        about = {"full_name": "a/b", "default_branch": "main", "size": 3, "url": url}
+        about |= {"license": {"key": "mit", "spdx_id": "MIT"}, "archived": False}
+        said: Any = {**about, **changed}
+        if b"/branches/" in request:
+            said = {"name": "main", "commit": {"sha": changed.get("sha", "a" * 40), "url": url}}
+        elif b"/git/trees/" in request:
+            said = {"sha": "a", "tree": changed.get("tree", [entry]), "url": url}
+        yield whole(json.dumps(said).encode())
+
+    return answer
+
+
+def said(body: bytes, status: bytes = b"200 OK", *headers: bytes) -> Callable[..., Iterator[bytes]]:
+    head = b"HTTP/1.1 %s\r\nContent-Type: application/json\r\n" % status
+    lines = b"".join(header + b"\r\n" for header in headers)
+    return lambda _: iter([head + lines + b"Content-Length: %d\r\n\r\n" % len(body) + body])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        said(b"[]"),
+        said(b"null"),
+        said(b"{{"),
+        said(b"[" * 100_000),
+        said(b"", b"301 Moved", b"Location: http://169.254.169.254/latest"),
+        said(b"", b"302 Found", b"Location: file:///etc/passwd"),
+        said(b"{}", b"429 Slow", b"X-RateLimit-Reset: " + b"9" * 30),
+        repository(size="x"),
+        repository(size=None),
+        repository(full_name="../../evil\x1b[2J"),
+        repository(license="MIT"),
+        repository(sha=5),
+        repository(tree="x"),
+        repository(tree=[{"path": None, "type": "blob"}]),
+        repository(tree=[{"path": "x.py\n# What is asked", "type": "blob"}]),
+    ],
+)
+def test_any_answer_of_github_is_at_worst_a_refusal(
+    answer: Callable[[bytes], Iterator[bytes]],
+) -> None:
+    with raw_server(answer) as server:
+        settings = Settings(github_api=server.url, github_token="a token")
+        info = ask_github("https://github.com/a/b", settings, 100)
+    assert info.refused and "\x1b" not in info.name and not info.tree
+
+
+def test_a_repository_as_it_should_be_is_described() -> None:
+    with raw_server(repository()) as server:
+        info = ask_github("https://github.com/a/b", Settings(github_api=server.url), 100)
+    assert (info.refused, info.tree) == ("", {"x.py": 3})
+
+
+def test_a_server_cannot_fill_the_memory_with_gits_complaints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = tmp_path / "git"
+    fake.write_text(
+        "#!/bin/sh\nhead -c 50000000 /dev/zero >&2\necho '\nfatal: the last' >&2\nexit 1"
+    )
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    tracemalloc.start()
+    try:
+        with pytest.raises(GitError, match="the last"):
+            run_git(tmp_path, ["fetch"], 30, most=MB)
+        assert tracemalloc.get_traced_memory()[1] < 20 * MB
+    finally:
+        tracemalloc.stop()

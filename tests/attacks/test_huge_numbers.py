@@ -11,9 +11,9 @@ from autoreproduce.claims.claim import Claim, ClaimsFile
 from autoreproduce.claims.numbers import number_of
 from autoreproduce.claims.replies import read_choices
 from autoreproduce.claims.verdicts.comparable import MeasuredAs
+from autoreproduce.claims.verdicts.judging import judge_all
 from autoreproduce.claims.verdicts.orderings import judge_orderings
 from autoreproduce.claims.verdicts.trial_verdict import SeedRun
-from autoreproduce.claims.verdicts.verdict import judge_all
 from autoreproduce.evaluation.structure.compare import compare
 from autoreproduce.evaluation.structure.syntax import read_syntax
 from autoreproduce.evaluation.verdict import judge_trial

@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from autoreproduce.benchmarks.reproducebench.tasks import load_task
 from autoreproduce.config import Settings
-from autoreproduce.runner.seeds import _run_in_copy
+from autoreproduce.evaluation.judging.program import Program
+from autoreproduce.evaluation.submission import lay_out
+from autoreproduce.runner.seeds import Repeater
 from autoreproduce.sandboxes.setup import SandboxSetup
 
 
@@ -44,6 +47,10 @@ def test_what_an_interrupted_seed_left_is_removed(
     left(place)
     sandboxes = SandboxSetup(Settings(sandbox="process"), tmp_path / "packages", trusted=True)
     files = {"main.py": "open('metrics.json', 'w').write('{}')\n"}
-    done = _run_in_copy(place, files, "python main.py", 60, sandboxes, print)
+    task = load_task("lsm")
+    trial = lay_out(tmp_path / "trial", Program(files), task)
+    repeater = Repeater(trial, task, sandboxes, "python main.py", files, 60)
+    done = repeater._run_in_copy(place, "python main.py")
+    trial.close()
     assert done.ok and done.metrics_json == "{}"
     assert not (place / "workspace" / "d").exists() and not (place / "workspace" / "a").exists()

@@ -3,6 +3,7 @@
 import difflib
 import random
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,11 @@ from autoreproduce.agents.commands import Add
 from autoreproduce.agents.listing import Edit, edit_stat
 from autoreproduce.agents.parsing import parse
 from autoreproduce.errors import CommandError
+from autoreproduce.evaluation.judging.withheld import blind_prose
 from autoreproduce.files.tree import Tree
 from autoreproduce.method.debugging import python_files_in
+from autoreproduce.method.paper_lineage.summarise import split_reply
+from autoreproduce.models.replies import without_thinking
 from autoreproduce.runner.suite.schema import SuiteFile
 
 
@@ -73,6 +77,37 @@ def test_the_files_that_a_long_error_names_are_found_in_time(text: str) -> None:
     start = time.monotonic()
     assert not python_files_in(text)
     assert time.monotonic() - start < 2
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda: without_thinking("<think></think>" * 200_000),
+        lambda: split_reply("\n" * 1_000_000),
+        lambda: split_reply("```\n" * 200_000),
+        lambda: blind_prose("x.yaml", " " * 1_000_000),
+        lambda: blind_prose("x.yaml", "\n" * 1_000_000),
+    ],
+)
+def test_what_takes_a_reader_from_one_end_to_the_other_again_is_read_in_time(
+    read: Callable[[], object],
+) -> None:
+    start = time.process_time()
+    read()
+    assert time.process_time() - start < 4
+
+
+def test_a_reply_of_fences_alone_is_refused_in_time() -> None:
+    start = time.process_time()
+    with pytest.raises(CommandError, match="over 2,000 fences"):
+        parse("ADD x.py\n```\n" * 100_000, {"ADD"})
+    with pytest.raises(CommandError):
+        parse("ADD x.py\n```\n" * 1_000, {"EDIT"})
+    assert time.process_time() - start < 5
+
+
+def test_an_answer_is_whole_after_thinking_whose_letters_have_other_cases() -> None:
+    assert without_thinking(f"<think>{'Maß İ ' * 20}</THINK>\nan answer") == "an answer"
 
 
 def test_the_files_that_a_traceback_names() -> None:

@@ -15,16 +15,11 @@ from PIL import Image
 
 from autoreproduce import content
 from autoreproduce.benchmarks.reproducebench import tasks as reproducebench
-from autoreproduce.errors import PaperError, SourceError, UsageError
+from autoreproduce.errors import PaperError, UsageError
 from autoreproduce.evaluation.judging.program import read_program
 from autoreproduce.files import shared as shared_files
 from autoreproduce.files.shared import check_tree, copy_tree, inside, read_bytes
 from autoreproduce.papers.files import read_file
-from autoreproduce.plugins.masked.dataset import load_dataset
-from autoreproduce.plugins.masked.layout import copy_code, lay_out
-from autoreproduce.plugins.masked.selection import select_tasks
-from autoreproduce.plugins.masked.tasks import load_task, shipped
-from autoreproduce.plugins.paperbench.papers import load_paper
 from autoreproduce.runner.find import data_folder
 from autoreproduce.runner.suite.schema import read_suite
 from autoreproduce.runner.suite.sources import Tasks
@@ -38,92 +33,6 @@ def host(tmp_path: Path) -> Path:
     path = tmp_path / "host.txt"
     path.write_text(SECRET)
     return path
-
-
-@pytest.fixture
-def shared_set(tmp_path: Path) -> Path:
-    """A set as somebody shares it: the one that ships, with one paper."""
-    root = tmp_path / "set"
-    shutil.copytree(shipped() / "adaptive-rate", root / "adaptive-rate")
-    for name in ("mlrc_main.csv", "mlrc_funcs.csv", "mlrc_exps.csv"):
-        shutil.copy(shipped() / name, root)
-    return root
-
-
-@pytest.mark.parametrize("name", ["refsol.sh", "experiment.txt", "paper.txt", "optimiser.py"])
-def test_a_masked_set_is_not_written_through_its_links(
-    shared_set: Path, host: Path, tmp_path: Path, name: str
-) -> None:
-    file = shared_set / "adaptive-rate" / "code" / name
-    file.unlink(missing_ok=True)
-    file.symlink_to(host)
-    with pytest.raises(UsageError, match=f"{name} is a link that leads out"):
-        lay_out(select_tasks(load_dataset(shared_set), ids=["adaptive-rate_0"])[0], tmp_path / "w")
-    assert host.read_text() == SECRET
-
-
-def test_a_paper_that_is_a_link_shows_no_file_of_the_host(shared_set: Path, host: Path) -> None:
-    paper = shared_set / "adaptive-rate" / "paper.txt"
-    paper.unlink()
-    paper.symlink_to(host)
-    with pytest.raises(UsageError, match=r"paper\.txt is a link that leads out"):
-        load_task("adaptive-rate_0", where=shared_set)
-
-
-def test_the_code_cannot_link_to_the_gold_beside_it(shared_set: Path, tmp_path: Path) -> None:
-    (shared_set / "adaptive-rate" / "code" / "notes.txt").symlink_to("../experiments.jsonl")
-    task = select_tasks(load_dataset(shared_set), ids=["adaptive-rate_0"])[0]
-    with pytest.raises(UsageError, match=r"notes\.txt is a link that leads out"):
-        lay_out(task, tmp_path / "w")
-
-
-def test_a_link_inside_the_code_is_copied_and_never_written_through(
-    shared_set: Path, tmp_path: Path
-) -> None:
-    code = shared_set / "adaptive-rate" / "code"
-    (code / "data").mkdir()
-    (code / "data" / "a.txt").write_text("data")
-    (code / "same").symlink_to("data")
-    (code / "refsol.sh").symlink_to("data/a.txt")
-    (code / "nowhere").symlink_to("data/b.txt")
-    lay_out(select_tasks(load_dataset(shared_set), ids=["adaptive-rate_0"])[0], tmp_path / "w")
-    assert (
-        (tmp_path / "w/same/a.txt").read_text() == (tmp_path / "w/data/a.txt").read_text() == "data"
-    )
-    assert not [path for path in (tmp_path / "w").rglob("*") if path.is_symlink()]
-    assert (code / "data" / "a.txt").read_text() == "data"
-
-
-def test_a_masked_function_cannot_be_read_under_another_name(
-    shared_set: Path, tmp_path: Path
-) -> None:
-    (shared_set / "adaptive-rate" / "code" / "old.py").symlink_to("optimiser.py")
-    task = select_tasks(load_dataset(shared_set), ids=["adaptive-rate_0"])[0]
-    with pytest.raises(SourceError, match=r"the link old\.py leads to it too"):
-        lay_out(task, tmp_path / "w")
-
-
-def test_a_pipe_in_a_set_is_refused_and_blocks_nobody(shared_set: Path) -> None:
-    os.mkfifo(shared_set / "adaptive-rate" / "code" / "weights.bin")
-    with pytest.raises(UsageError, match=r"weights\.bin is a pipe"):
-        load_dataset(shared_set)
-
-
-def test_a_row_cannot_name_a_file_outside_the_code(shared_set: Path, tmp_path: Path) -> None:
-    rows = shared_set / "adaptive-rate" / "functions.jsonl"
-    row = json.loads(rows.read_text().splitlines()[0]) | {"file": "../../../host.py"}
-    (tmp_path / "host.py").write_text("def f():\n    return 1\n")
-    rows.write_text(json.dumps(row) + "\n")
-    task = select_tasks(load_dataset(shared_set), ids=["adaptive-rate_0"])[0]
-    with pytest.raises(SourceError, match="is no file below code"):
-        lay_out(task, tmp_path / "w")
-
-
-def test_links_round_in_a_circle_do_not_copy_for_ever(tmp_path: Path) -> None:
-    (tmp_path / "a" / "b").mkdir(parents=True)
-    (tmp_path / "a" / "b" / "up").symlink_to("..")
-    with pytest.raises(UsageError, match="link to a folder that it lies in"):
-        copy_code(tmp_path / "a", tmp_path / "copy")
 
 
 def test_links_that_double_do_not_fill_the_disk(
@@ -238,15 +147,6 @@ def test_a_picture_beside_a_markdown_paper_must_lie_below_it(tmp_path: Path) -> 
     paper = tmp_path / "p" / "paper.md"
     paper.write_text("# T\n\n![a](../private.png)\n\n![b](linked.png)\n")
     assert read_file(paper, tmp_path / "made").figures == []
-
-
-@pytest.mark.parametrize("name", ["paper.md", "addendum.md", "rubric.json", "blacklist.txt"])
-def test_a_rubric_folder_with_a_link_out_is_refused(tmp_path: Path, host: Path, name: str) -> None:
-    folder = tmp_path / "papers" / "rice"
-    folder.mkdir(parents=True)
-    (folder / name).symlink_to(host)
-    with pytest.raises(UsageError, match=f"{name}.*is no file below rice"):
-        load_paper(folder)
 
 
 def test_a_task_folder_with_a_link_out_is_refused(tmp_path: Path, host: Path) -> None:

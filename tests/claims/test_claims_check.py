@@ -40,29 +40,29 @@ def test_a_claim_at_its_cell_stands() -> None:
 
 def test_a_number_in_another_row_says_whose_it_is() -> None:
     text = problem_of(claim(94.3, row=("Alpha",)))
-    assert "row «Alpha», column «CIFAR / Acc» reads '92.2', not 94.3" in text
-    assert "94.3 stands in row «Ours», column «CIFAR / Acc», not in row «Alpha»" in text
+    assert 'row "Alpha", column "CIFAR / Acc" reads \'92.2\', not 94.3' in text
+    assert '94.3 stands in row "Ours", column "CIFAR / Acc", not in row "Alpha"' in text
 
 
 def test_a_number_in_another_column_and_in_no_cell() -> None:
-    assert "column «SVHN / Acc (%)»" in problem_of(claim(90.0, row=("Alpha",)))
+    assert 'column "SVHN / Acc (%)"' in problem_of(claim(90.0, row=("Alpha",)))
     assert "99.9 stands nowhere in it" in problem_of(claim(99.9))
 
 
 def test_a_row_or_column_that_is_not_there_is_listed() -> None:
-    assert "has no row named 'Beta': its rows are «Alpha», «Alpha + aug», «Ours»" in problem_of(
+    assert 'has no row named \'Beta\': its rows are "Alpha", "Alpha + aug", "Ours"' in problem_of(
         claim(94.3, row=("Beta",))
     )
     text = problem_of(claim(94.3, column=("CIFAR", "F1")))
     assert "has no column named 'CIFAR / F1'" in text
-    assert "«CIFAR / Acc»" in text
+    assert '"CIFAR / Acc"' in text
 
 
 def test_names_that_lead_to_two_cells_are_asked_for_in_full() -> None:
     text = problem_of(claim(81.0, column=("Acc",), table="Table 2"))
     assert "lead to 2 cells" in text
-    assert "«small / Ours»" in text
-    assert "«large / Ours»" in text
+    assert '"small / Ours"' in text
+    assert '"large / Ours"' in text
 
 
 def test_a_table_that_is_not_there_is_found_by_its_cell_or_listed() -> None:
@@ -103,7 +103,7 @@ def test_two_numbers_in_a_cell_and_what_belongs_to_one() -> None:
 def test_a_table_on_its_side() -> None:
     text = "| | Alpha | Ours |\n|---|---|---|\n| Acc | 92.2 | 94.3 |\n| NLL | 0.3 | 0.2 |\n"
     assert problem_of(claim(94.3, column=("Acc",)), text) == ""
-    assert "94.3 stands in row «Acc», column «Ours»" in problem_of(
+    assert '94.3 stands in row "Acc", column "Ours"' in problem_of(
         claim(94.3, row=("Alpha",), column=("Acc",)), text
     )
 
@@ -127,7 +127,7 @@ def test_latex_decides_where_markdown_lost_the_rows() -> None:
     assert check_claim(wrong, markdown) is None
     problem = check_claim(wrong, both)
     assert problem is not None
-    assert "3.5 stands in row «B / X»" in problem.text
+    assert '3.5 stands in row "B / X"' in problem.text
     assert check_claim(claim(3.5, row=("B", "X"), column=("Acc",)), both) is None
 
 

@@ -1,5 +1,8 @@
 """Numbers as papers print them, and text without its markup."""
 
+import subprocess
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -124,3 +127,11 @@ def test_no_text_breaks_the_readers(text: str) -> None:
 )
 def test_names_are_compared_without_marks(heading: str, name: str) -> None:
     assert name_of(heading) == name
+
+
+def test_an_incomplete_macro_is_neither_printed_nor_a_pattern():
+    code = (
+        r'from autoreproduce.claims.plain import plain; print(plain(r"gain \frac{1} of $\frac$"))'
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("gain 1 of\n", "")

@@ -106,7 +106,7 @@ def test_the_word_for_the_whole(words: tuple[str, ...], title: str) -> None:
 def test_number_and_method_are_said_apart() -> None:
     structure = Method(by="structure", agreed=12, compared=12)
     assert sentence(whole("reproduced", method=structure)) == (
-        "Reproduced: number reached; method verified by structure (12 of 12)."
+        "Reproduced: number reached; method observed by structure (12 of 12)."
     )
     assert sentence(whole("reproduced")) == "Reproduced: number reached; method not verified."
     assert sentence(whole("reproduced", "reproduced", "off", "close")) == (
@@ -147,8 +147,8 @@ def test_baselines_count_only_where_there_is_nothing_else() -> None:
 
 def test_another_way_of_writing_is_no_other_method_and_verifies_none() -> None:
     written = Method(by="structure", agreed=11, compared=12, style=1)
-    assert not written.differs and not written.verified
-    assert written.text == "method not verified by structure (11 of 12)"
+    assert not written.differs and not written.observed
+    assert written.text == "method not observed by structure (11 of 12)"
     assert Method(by="structure", agreed=10, compared=12, style=1).differs
 
 

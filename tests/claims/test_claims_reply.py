@@ -7,8 +7,9 @@ from claim_maker import claim, file_of
 
 from autoreproduce.claims.claim import ClaimsFile
 from autoreproduce.claims.keys import id_of
+from autoreproduce.claims.merging import with_user_claims
 from autoreproduce.claims.replies import read_claims
-from autoreproduce.claims.user_claims import direction_of, read_user_claim, with_user_claims
+from autoreproduce.claims.user_claims import direction_of, read_user_claim
 from autoreproduce.errors import CommandError, UsageError
 
 REPLY = """Here they are:
@@ -199,7 +200,7 @@ def test_the_user_s_grammar(text: str, wanted: tuple[object, ...]) -> None:
         ("accuracy = high", "write --claim"),
         ("= 5 higher", "write --claim"),
         ("accuracy = 1 2 higher", "write --claim"),
-        ("thing = 5", "end it with lower or higher"),
+        ("accuracy = 5 > 3", "write --claim"),
     ],
 )
 def test_a_wrong_claim_of_the_user_s_names_the_grammar(text: str, message: str) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from claim_maker import claim, std
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from autoreproduce.claims.verdicts.comparable import MeasuredAs
@@ -93,6 +93,7 @@ def test_one_run_never_reproduces(
 
 
 @given(VALUE, OFFSET, RUNS, st.integers(-3, 3))
+@example(21.39041228165197, 0.0, [0.0, 0.0, 0.0], 1)  # a mean off by one bit
 def test_another_unit_changes_no_verdict(
     value: float, offset: float, runs: list[float], power: int
 ) -> None:

@@ -14,7 +14,8 @@ from autoreproduce.claims.verdicts.intervals import (
     paper_deviation,
     prediction_interval,
 )
-from autoreproduce.claims.verdicts.verdict import Baseline, judge, judge_all
+from autoreproduce.claims.verdicts.judging import judge_all
+from autoreproduce.claims.verdicts.verdict import Baseline, judge
 
 RULES = Rules()
 

@@ -71,14 +71,22 @@ def test_docker_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lacks", "can_run"), [("git", False), ("Docker Engine", True), ("GPU", True)]
+    ("lacks", "can_run"),
+    [
+        (["git"], False),
+        (["Docker Engine"], True),
+        (["GPU"], True),
+        (["torch"], True),
+        (["Docker Engine", "torch"], False),
+        (["Docker Engine", "bubblewrap"], False),
+    ],
 )
-def test_a_trial_needs_git_and_one_sandbox(
-    monkeypatch: pytest.MonkeyPatch, lacks: str, can_run: bool
+def test_a_trial_needs_git_and_a_sandbox_whose_python_has_torch(
+    monkeypatch: pytest.MonkeyPatch, lacks: list[str], can_run: bool
 ) -> None:
-    names = ("Docker Engine", "bubblewrap", "git", "GPU")
+    names = ("Docker Engine", "bubblewrap", "git", "GPU", "torch")
     monkeypatch.setattr(
         "autoreproduce.runner.doctor.checks",
-        lambda _: [Check(name, name != lacks, "") for name in names],
+        lambda _: [Check(name, name not in lacks, "") for name in names],
     )
     assert print_checks(Settings(), as_json=False) is can_run

@@ -18,9 +18,8 @@ from autoreproduce.cli.console import notify as module
 from autoreproduce.cli.console.notify import notify, trial_event
 from autoreproduce.cli.console.plain import PlainView
 from autoreproduce.errors import UsageError
-from autoreproduce.plugins.integrations.skill import install_skill, skill_text
 from autoreproduce.runner.api_results import Reproduction
-from autoreproduce.runner.expected import EarlierTrial, RemainingTime, earlier_trials
+from autoreproduce.runner.expected import RemainingTime, earlier_outcomes
 from autoreproduce.task import Metric, Task
 from autoreproduce.trials.steps import ExecutionResult, Step
 from autoreproduce.trials.trial import Outcome, Trial, TrialRecord
@@ -122,8 +121,8 @@ def test_what_is_left_is_the_middle_of_earlier_trials_of_the_same(tmp_path: Path
     earlier(tmp_path / "other", 5000, 1, profile="full")
     (tmp_path / "damaged").mkdir()
     (tmp_path / "damaged" / "trial.json").write_text("{")
-    found = earlier_trials(tmp_path, TASK, "autoreproduce")
-    assert sorted(one.whole for one in found) == [100, 200, 900]
+    found = earlier_outcomes(tmp_path, TASK, "autoreproduce")
+    assert sorted(one.seconds for one in found) == [100, 200, 900]
     left = RemainingTime(found)
     assert left.seconds(50) == 150
     left.phase("full_run", 120)
@@ -155,25 +154,6 @@ def test_the_console_says_what_the_dry_run_s_rate_leaves() -> None:
 
 
 def test_steps_from_the_journal_count_as_done() -> None:
-    left = RemainingTime([EarlierTrial(100.0, 0.0)])
+    left = RemainingTime([Outcome(status="measured", reason="", seconds=100.0)])
     left.step(dry_run().model_copy(update={"seconds": 60.0}), True)
     assert left.seconds(10) == 30
-
-
-def test_the_skill_is_installed_and_no_other_file_is_overwritten(tmp_path: Path) -> None:
-    file = install_skill(tmp_path)
-    assert file.read_text() == skill_text() and install_skill(tmp_path) == file
-    head = skill_text().split("---")[1]
-    assert "name: reproduce-a-paper" in head and "description: " in head
-    file.write_text("something of mine")
-    with pytest.raises(UsageError, match="move it away"):
-        install_skill(tmp_path)
-
-
-def test_a_link_among_the_skills_overwrites_no_other_file(tmp_path: Path) -> None:
-    (skills := tmp_path / "skills").mkdir()
-    (mine := tmp_path / "mine").mkdir()
-    (skills / "reproduce-a-paper").symlink_to(mine)
-    with pytest.raises(UsageError, match="link that leads out"):
-        install_skill(skills)
-    assert not list(mine.iterdir())

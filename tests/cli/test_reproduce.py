@@ -182,13 +182,22 @@ def test_a_replay_is_gone_on_with_from_another_folder(recorded: Path, tmp_path: 
     flags = ("--model", "tape:tape.jsonl", "--sandbox", "process", "--out", str(tmp_path / "begun"))
     assert autoreproduce(recorded, *tiny.COMMAND, *flags).returncode == 0
     done = autoreproduce(tmp_path, "resume", "begun")
+    assert done.returncode == 2 and "add --data" in done.stderr
+    done = autoreproduce(tmp_path, "resume", "begun", "--data", str(recorded / "data"))
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.slow
 def test_machines_are_told_of_a_trial_that_ended_earlier(recorded: Path) -> None:
     done = autoreproduce(
-        recorded, "resume", "trial", "--base-url", "http://127.0.0.1:9/v1", "--json"
+        recorded,
+        "resume",
+        "trial",
+        "--base-url",
+        "http://127.0.0.1:9/v1",
+        "--data",
+        str(recorded / "data"),
+        "--json",
     )
     assert json.loads(done.stdout.splitlines()[-1])["earlier"] is True
 
@@ -341,11 +350,16 @@ def test_a_budget_stops_before_the_call_that_would_pass_it_and_a_larger_one_goes
         assert "larger --budget" in stopped.stdout
         made = len(server.requests)
         assert 0 < made < CALLS
-        assert (
-            autoreproduce(tmp_path, *base, "--budget", "$1").returncode == 2
-        )  # dollars need a price
         done = autoreproduce(
-            tmp_path, "resume", "trial", "--base-url", server.base_url, "--sandbox", "process"
+            tmp_path,
+            "resume",
+            "trial",
+            "--data",
+            str(tmp_path / "data"),
+            "--base-url",
+            server.base_url,
+            "--sandbox",
+            "process",
         )
         assert done.returncode == 0, done.stdout + done.stderr
         assert len(server.requests) == CALLS

@@ -54,7 +54,7 @@ def by_name(rows):
 def test_each_system_has_a_line_a_task_and_one_over_the_tasks_of_all():
     rows = [row(), row(mixed=70.0, verdict="partly", integrity="void"), row(task="b", mixed=20.0)]
     rows += [row("theirs", mixed=90.0), row("theirs", "only theirs", mixed=0.0)]
-    (lines, overall), made = by_name(rows)
+    (lines, overall, published), made = by_name(rows)
     assert [(line["system"], line["task"], line["trials"]) for line in lines] == [
         ("ours", "a", 2),
         ("ours", "b", 1),
@@ -64,15 +64,18 @@ def test_each_system_has_a_line_a_task_and_one_over_the_tasks_of_all():
     first = lines[0]
     assert first["mixed"].mean == 60 and first["minutes"].mean == 1 and first["dollars"].mean == 0.5
     assert (first["verdict"], first["integrity"]) == ("1 reproduced, 1 partly", "1 clean, 1 void")
-    ours, theirs, *published = overall
+    assert first["metric"].mean == first["reference"].mean == 1.0
+    ours, theirs = overall
     assert (ours["mixed"].mean, theirs["mixed"].mean) == (60, 90)  # of task a alone
-    assert {each["trials"] for each in published} == {"published"}
+    assert "metric" not in ours  # a mean of different tasks' metrics says nothing
+    assert published and all("trials" not in each for each in published)
+    assert "full scale" in made[2].title
     assert "Means over the tasks that all systems attempted: a." in made[1].notes
 
 
 def test_what_is_unknown_is_no_number():
     rows = [row(dollars=None), row(), row("theirs", mixed=None, machines=("there",))]
-    (lines, overall), made = by_name(rows)
+    (lines, overall, _), made = by_name(rows)
     assert lines[0]["dollars"] == "unknown" and lines[0]["minutes"] is None
     assert "minutes" not in overall[0] and overall[0]["dollars"] is None
     assert any("machines of several kinds" in note for note in made[0].notes)
@@ -111,8 +114,13 @@ def test_the_command_writes_the_page_and_its_tables(suite, tmp_path):
     assert done.exit_code == 0, done.output
     names = {path.name for path in (suite / "board").iterdir()}
     assert {"board.html", "board.md", "board-systems.csv"} <= names
+    page = (suite / "board" / "board.html").read_text()
+    links = [(suite / "board" / link).resolve() for link in re.findall(r'<a href="([^"]+)"', page)]
+    assert len(links) == 4 and all(link.name == "report.html" for link in links)
+    assert all((link.parent / "trial.json").is_file() for link in links)
+    assert '<td class="figure">0.03' in page and "4 trials" in page
     done = CliRunner().invoke(app, ["board", str(suite), "--out", str(tmp_path / "o"), "--json"])
-    first, _ = map(json.loads, done.output.splitlines())
+    first, *_ = map(json.loads, done.output.splitlines())
     assert [line["trials"] for line in first["rows"]] == [2]
 
 

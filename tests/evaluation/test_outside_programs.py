@@ -175,11 +175,16 @@ def settings_in(tmp_path: Path, sandbox: str = "process") -> Settings:
     return settings_for(sandbox, **places)
 
 
-def concluded(folder: Path, **observed: object) -> Path:
+def concluded(folder: Path, seconds_of_processor: float | None = None, **observed: object) -> Path:
     """A finished trial of one run, with its verdict; `observed` is what the probe saw of it."""
     with lay_out(folder, Program({"main.py": "x = 1\n"}), TASK) as trial:
         trial.phase("full_run")
-        ran = ExecutionResult(command="python main.py", exit_code=0, observed=observed or None)
+        ran = ExecutionResult(
+            command="python main.py",
+            exit_code=0,
+            observed=observed or None,
+            cpu_seconds=seconds_of_processor,
+        )
         trial.step(ExecutionResult, "sandbox", "run", ["x"], lambda: ran)
         outcome = Outcome(status="measured", reason="", metric=0.312, phase="full_run")
         settings = settings_in(folder)
@@ -200,7 +205,7 @@ def test_a_judge_says_the_method_and_nothing_of_the_numbers(tmp_path: Path) -> N
     add_judgement(folder, [Score("paper", 81.6, "")])
     after, outcome = verdict_of(folder), Trial.read(folder).outcome
     assert after and "method judged 81.6 of 100 from the paper" in after.sentence
-    assert after.claims == before.claims and not after.overall.method.verified
+    assert after.claims == before.claims and not after.overall.method.observed
     assert outcome and outcome.sentence == after.sentence and not Trial.read(folder).altered
     add_judgement(folder, [Score("paper", 40.0, "")])
     assert "judged 40 of 100" in Trial.read(folder).outcome.sentence  # type: ignore[union-attr]
@@ -229,6 +234,33 @@ def test_steps_are_those_of_the_run_in_full(tmp_path: Path) -> None:
         folder = concluded(tmp_path / name, **observed)
         (folder / "structure.json").write_text(json.dumps(both))
         assert with_probe(clean, Trial.read(folder)).word == word, name
+
+
+def test_fewer_steps_than_the_task_states_are_a_finding(tmp_path: Path) -> None:
+    both = {
+        side: {"source": "training", "unseen": [], "steps": 50}
+        for side in ("reference", "generated")
+    }
+    folder = concluded(tmp_path / "t", source="training", unseen=[], steps=40)
+    (folder / "structure.json").write_text(json.dumps(both))
+    trial = Trial.read(folder)
+    assert with_probe(Integrity(word="clean"), trial, stated=50).word == "clean"
+    found = with_probe(Integrity(word="unchecked", missing=["x"]), trial, stated=100)
+    assert (found.word, found.missing) == ("doubtful", ["x"])
+    assert [each.kind for each in found.findings] == ["fewer steps"]
+
+
+def test_work_without_an_optimiser_in_sight_is_not_observed_and_no_finding(tmp_path: Path) -> None:
+    both = {
+        side: {"source": "training", "unseen": [], "steps": steps}
+        for side, steps in (("reference", 50), ("generated", 0))
+    }
+    folder = concluded(tmp_path / "t", seconds_of_processor=12.0, source="", unseen=[])
+    (folder / "structure.json").write_text(json.dumps(both))
+    found = with_probe(Integrity(word="clean"), Trial.read(folder))
+    assert (found.word, found.findings) == ("clean", [])
+    assert found.checks == ["steps of an optimiser: not observed"]
+    assert with_probe(found, Trial.read(folder)) == found
 
 
 def test_a_suite_may_be_asked_for_verdicts(tmp_path: Path) -> None:

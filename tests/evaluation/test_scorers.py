@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoreproduce.benchmarks.reproducebench.schema import CuratedReference
+from autoreproduce.benchmarks.reproducebench.curated import CuratedReference
 from autoreproduce.benchmarks.reproducebench.tasks import load_task
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.judging.blind import blind

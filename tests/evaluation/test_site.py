@@ -2,13 +2,11 @@
 trials.
 """
 
-import re
 import shutil
 import time
 from pathlib import Path
 
 import pytest
-from planted_attempts import NAME, plant
 
 from autoreproduce.benchmarks.reproducebench.tasks import load_task
 from autoreproduce.errors import UsageError
@@ -66,20 +64,6 @@ def test_the_page_holds_all_and_links_to_the_trials(tmp_path, one):
     assert page.count("<tr data-task") == 4 and 'href="trials/lsm/full/0/report.html"' in page
     assert "<b>bare<b>" not in page and "&lt;b&gt;bare" in page
     assert "data:image/svg+xml" in page and "http://" not in page
-
-
-@pytest.mark.slow
-def test_a_suite_of_masked_functions_has_its_passes_and_no_gap(tmp_path):
-    for number, passed in enumerate((True, False, True), 1):
-        plant(tmp_path / "trials" / NAME / "honest" / str(number), passed)
-    (tmp_path / "suite.json").write_text("{}")
-    page = write_site(tmp_path).read_text()
-    columns = re.findall(r'<th scope="col">(?:<button type="button">)?([^<]*)', page)
-    assert {"Pass@1", "Pass@3", "passed", "tokens in"} <= set(columns)
-    assert not {"gap", "metric", "mixed", "verdict", "ran"} & set(columns)
-    assert re.findall(r"<td>(yes|no)</td>", page) == ["yes", "no", "yes"]
-    assert (tmp_path / "tables" / "passes.svg").exists()
-    assert page.count("data:image/svg+xml") == 2  # the curve over n, and cost by phase
 
 
 def test_a_folder_without_trials_is_an_error(tmp_path):

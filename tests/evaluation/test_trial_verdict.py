@@ -65,7 +65,7 @@ def judged(
 
 def test_three_runs_reproduce_a_claim() -> None:
     found = judged(94.2, 94.4, 94.3, claims=file_of(OURS), method=SEEN)
-    assert found.sentence == "Reproduced: number reached; method verified by structure (12 of 12)."
+    assert found.sentence == "Reproduced: number reached; method observed by structure (12 of 12)."
     assert (found.level, found.overall.word) == ("good", "reproduced")
     assert found.mean == pytest.approx(94.3) and found.interval is not None
     assert found.claims_digest == file_of(OURS).digest
@@ -125,7 +125,7 @@ def test_stand_in_data_leave_the_number_to_the_reference() -> None:
     found = judged(94.3, claims=file_of(OURS), task=small, recomputed=True, method=SEEN)
     assert found.sentence == (
         "Within the reference band 93–95: accuracy 94.3 (small profile); the paper's 94.3 is "
-        "not comparable: stand-in data; method verified by structure (12 of 12)."
+        "not comparable: stand-in data; method observed by structure (12 of 12)."
     )
     assert (found.overall.word, found.level) == ("not comparable", "good")
     assert found.orderings == ()

@@ -155,7 +155,7 @@ def test_edits_of_two_files_are_made_together_or_not_at_all(tmp_path: Path) -> N
 
 
 class AfterData(MethodReplication):
-    """Begins with a data.py that printed «4 rows»."""
+    """Begins with a data.py that printed "4 rows"."""
 
     def begin(self, bench: Workbench) -> None:
         bench.write({"data.py": "print('4 rows')\n"}, "data")

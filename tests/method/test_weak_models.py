@@ -134,11 +134,10 @@ def test_a_reviewer_that_never_submits_is_ended(tmp_path: Path) -> None:
     assert any("the same was asked for 3 times" in one for one in done.outcome.warnings)
 
 
-@pytest.mark.parametrize("useless", ["I am sorry, I cannot do that.", "EDIT 900 901\n```\nx\n```"])
-def test_an_agent_that_changes_nothing_is_ended(tmp_path: Path, useless: str) -> None:
+def test_an_agent_that_changes_nothing_is_ended(tmp_path: Path) -> None:
     def script(request: Request) -> str:
         if asked(request, "Carry out the analysis"):
-            return useless
+            return "EDIT 900 901\n```\nx\n```"
         return tiny.reply(request)
 
     done, _ = trial(tmp_path, script)
@@ -154,5 +153,6 @@ def test_a_model_that_always_says_the_same_fails_at_once_and_by_a_clear_word(
     apology = "I apologize, but as a language model I cannot run code."
     done, server = trial(tmp_path, lambda _: apology)
     assert done.outcome.status == "failed"
-    assert "data_acquisition/write: 3 replies that cannot be used" in done.outcome.reason
-    assert len(server.requests) <= 13
+    assert "3 replies in a row that cannot be used" in done.outcome.reason
+    assert apology in done.outcome.reason
+    assert len(server.requests) <= 9

@@ -21,7 +21,7 @@ from autoreproduce.models.open import (
     reply_of,
     sees_pictures,
 )
-from autoreproduce.models.prices import Rates, cost_of, endpoint, most_it_costs
+from autoreproduce.models.prices import Rates, cost_of, endpoint, most_it_costs, why_free
 from autoreproduce.models.tape import CallSite
 from autoreproduce.models.tokens import count_tokens, rough_tokens
 
@@ -291,7 +291,7 @@ def test_anthropic_errors_are_explained_too(monkeypatch):
         ("openai:gpt-5-mini", {}, "set OPENAI_API_KEY"),
         ("anthropic:claude", {}, "set ANTHROPIC_API_KEY"),
         ("any", {"base_url": "https://gateway.example/v1"}, "set OPENAI_API_KEY"),
-        ("cohere:command", {"api_key": "k"}, "pip install langchain-cohere"),
+        ("cohere:command", {"api_key": "k"}, "langchain-cohere"),
         ("tape:/no/such/file", {}, "cannot be read"),
         ("any", {"base_url": "localhost:11434/v1"}, "write it as http://"),
         ("any", {"base_url": "http://"}, "write it as http://"),
@@ -346,11 +346,11 @@ def test_a_base_url_leads_anthropics_client_too(monkeypatch):
         model = open_model(Settings(base_url=server.root_url), "anthropic:claude-any")
         assert reply_of(call(model, [HumanMessage("hello")], PLACE)).text == "hi"
     assert server.requests[0].path.startswith("/v1/messages")
-    elsewhere = Settings(base_url=server.root_url)
+    elsewhere = Settings(base_url="https://gateway.example")
     assert price_of(Usage(input=9, output=9), "anthropic:claude-sonnet-4-5", elsewhere) is None
 
 
-@pytest.mark.parametrize("name", ["deepseek:a", "azure_openai:a", "google_genai:a", "ollama:a"])
+@pytest.mark.parametrize("name", ["deepseek:a", "azure_openai:a", "google_genai:a"])
 def test_a_base_url_that_a_provider_does_not_take_is_refused(name):
     with pytest.raises(UsageError, match="--base-url cannot be used for"):
         open_model(Settings(base_url="http://127.0.0.1:1/v1", api_key="k"), name)
@@ -424,14 +424,68 @@ def test_known_prices_are_those_of_the_list():
     ("name", "base_url"),
     [
         ("openai:no-such-model", None),
-        ("ollama:llama3.1", None),
-        ("gpt-5-mini", "http://localhost:8000/v1"),
+        ("ollama:llama3.1", "https://ollama.com/v1"),
+        ("vllm:gpt-5-mini", "http://8.8.8.8:8000/v1"),
+        ("gpt-5-mini", "http://gateway:8000/v1"),
         ("openai:gpt-5-mini", "https://gateway.example/v1"),
         ("mine", None),
     ],
 )
 def test_unknown_is_none_and_never_nothing(name, base_url):
     assert price_of(Usage(input=1000, output=1000), name, Settings(base_url=base_url)) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "base_url"),
+    [
+        ("ollama:qwen3:8b", None),
+        ("vllm:a", "http://gpu-box:8000/v1"),  # a name of the local network, as in a compose file
+        ("lmstudio:a", None),
+        ("gpt-5-mini", "http://localhost:8000/v1"),
+        ("openai:gpt-5-mini", "http://192.168.1.7/v1"),
+        ("anthropic:a", "http://[::1]:9"),
+    ],
+)
+def test_a_local_server_costs_nothing_and_says_so(name, base_url):
+    usage = Usage(input=1000, output=1000)
+    free = Settings(base_url=base_url)
+    assert price_of(usage, name, free) == 0 and "it costs $0" in why_free(name, free)
+    billed = Settings(base_url=base_url, price="1,1,1")
+    assert price_of(usage, name, billed) == pytest.approx(0.002) and not why_free(name, billed)
+
+
+def test_servers_have_short_names(monkeypatch):
+    """Each by the client for OpenAI's protocol, at its own address, with no key of another's."""
+    from langchain_core.messages import HumanMessage
+
+    monkeypatch.setenv("OPENAI_API_KEY", "of-openai")
+    monkeypatch.setenv("OPENROUTER_API_KEY", "of-openrouter")
+    with chat_server(lambda request: "hi") as server:
+        for provider in ("ollama", "vllm", "lmstudio", "openrouter"):
+            model = open_model(Settings(base_url=server.base_url), f"{provider}:maker/some:7b")
+            assert reply_of(call(model, [HumanMessage("hello")], PLACE)).text == "hi"
+    keys = [request.headers["authorization"] for request in server.requests]
+    assert keys == ["Bearer none"] * 3 + ["Bearer of-openrouter"]
+    assert {request.body["model"] for request in server.requests} == {"maker/some:7b"}
+    default = vars(open_model(Settings(), "openrouter:a/b"))["root_client"].base_url
+    assert str(default) == "https://openrouter.ai/api/v1/"
+    own = vars(open_model(Settings(), "ollama:a"))["root_client"].base_url
+    assert str(own) == "http://127.0.0.1:11434/v1/"
+
+
+def test_azure_is_asked_by_its_own_client(monkeypatch):
+    from langchain_core.messages import HumanMessage
+
+    with chat_server(["hi"]) as server:
+        monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", server.root_url)
+        monkeypatch.setenv("AZURE_OPENAI_API_KEY", "k")
+        monkeypatch.setenv("OPENAI_API_VERSION", "2024-10-21")
+        model = open_model(Settings(), "azure_openai:gpt-5-mini")
+        assert reply_of(call(model, [HumanMessage("hello")], PLACE)).text == "hi"
+    asked = server.requests[0]
+    assert asked.path.startswith("/openai/deployments/gpt-5-mini/chat/completions?api-version=")
+    assert asked.headers["api-key"] == "k"
+    assert price_of(Usage(input=9, output=9), "azure_openai:gpt-5-mini", Settings())
 
 
 def test_what_a_cache_takes_in_is_reserved_at_its_price():

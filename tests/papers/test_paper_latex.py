@@ -339,6 +339,13 @@ def test_files_that_include_each_other(tmp_path):
     assert one_text(tmp_path).count("B") == 1
 
 
+@pytest.mark.parametrize("name", ["x" * 300, "a\0b"])
+def test_a_name_that_no_file_can_have(tmp_path, name):
+    text = f"\\documentclass{{a}}\\begin{{document}}A\\input{{{name}}}B\\end{{document}}"
+    write(tmp_path, {"main.tex": text.encode()})
+    assert "AB" in one_text(tmp_path)
+
+
 @pytest.mark.slow
 def test_files_that_grow_without_end(tmp_path):
     files = {f"f{n}.tex": f"\\input{{f{n + 1}}}\\input{{f{n + 1}}}".encode() for n in range(10)}

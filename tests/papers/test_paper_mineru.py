@@ -78,7 +78,7 @@ def test_pictures_are_taken_out_of_the_markdown(tmp_path):
 def test_not_installed(pdf, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
-    with pytest.raises(UsageError, match=r"autoreproduce\[mineru\].*--no-mineru"):
+    with pytest.raises(UsageError, match=r"mineru>=.*--no-mineru"):
         read_by_mineru(Settings(mineru=True), pdf, tmp_path / "out")
 
 

@@ -220,6 +220,7 @@ Text.
         ("p.tar.gz", tar_gz(FILES), "latex"),
         ("p.tex", MAIN.encode() * 2, "latex"),
     ],
+    ids=["pdf", "PDF", "md", "txt", "tar.gz", "tex"],  # an archive's bytes differ by the second
 )
 def test_a_file_of_each_kind(read, server, tmp_path, name, data, source):
     (tmp_path / name).write_bytes(data)

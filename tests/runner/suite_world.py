@@ -87,7 +87,8 @@ def run(
 def command(file: Path, base_url: str, *flags: str) -> list[str]:
     """The command line of the same."""
     where = ["--base-url", base_url, "--out", str(file.parent / "out")]
-    return [sys.executable, "-m", "autoreproduce", "suite", str(file), *where, *flags]
+    suite = [sys.executable, "-m", "autoreproduce", "suite", "--trust", str(file)]
+    return [*suite, *where, *flags]
 
 
 def environment(folder: Path) -> dict[str, str]:

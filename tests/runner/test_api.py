@@ -1,5 +1,6 @@
 """The Python API: the functions that the commands call, as a notebook uses them."""
 
+import inspect
 import json
 from pathlib import Path
 
@@ -9,9 +10,10 @@ from chat_server import chat_server
 
 import autoreproduce
 from autoreproduce import reproduce, run_suite, score
-from autoreproduce.config import Settings
+from autoreproduce.config import FLAGS, Settings
 from autoreproduce.errors import UsageError
 from autoreproduce.runner.api_results import Reproduction
+from autoreproduce.runner.settings_given import AnySettings, SuiteSettings, TrialSettings
 
 NOTEBOOK = Path(__file__).parents[2] / "docs" / "notebook.ipynb"
 
@@ -50,6 +52,24 @@ def test_a_reproduction_has_its_folder_its_outcome_and_its_number(done: Reproduc
     assert measured is not None and measured.value == done.metric and not measured.recomputed
     assert done.report.is_file() and done.report.parent == done.path
     assert json.loads((done.path / "outcome.json").read_text())["metric"] == done.metric
+
+
+def test_a_function_names_every_setting_that_it_takes() -> None:
+    for function, own in ((reproduce, "model"), (run_suite, "budget")):
+        shown = set(inspect.signature(function).parameters)
+        assert set(FLAGS) <= shown, own
+        assert not {"more", "kwargs"} & shown
+    for settings, left_out in ((TrialSettings, "model"), (SuiteSettings, "budget")):
+        assert set(settings.__annotations__) | set(AnySettings.__annotations__) == (
+            set(FLAGS) - {left_out}
+        )
+
+
+def test_printed_it_is_a_paragraph_and_not_the_paper(done: Reproduction) -> None:
+    text = str(done)
+    assert len(text) < 1500 and str(done.path) in text.replace("\n", " ")
+    assert "model calls" in text.replace("\n", " ") and "squared error" in text.replace("\n", " ")
+    assert repr(done) == f"<Reproduction {done.task.id}: measured, {done.path}>"
 
 
 def test_a_notebook_shows_the_verdict_the_number_and_the_cost(done: Reproduction) -> None:

@@ -82,8 +82,8 @@ def test_a_known_mistake_is_told_from_the_method(tmp_path: Path) -> None:
         right, _ = concluded(trial, task)
     with lay_out(tmp_path / "wrong", Program(with_mistake(files, mistake)), task) as trial:
         wrong, _ = concluded(trial, task)
-    assert right.overall.method.verified and right.level == "good"
-    assert "method verified by structure" in right.sentence
+    assert right.overall.method.observed and right.level == "good"
+    assert "method observed by structure" in right.sentence
     assert wrong.overall.method.differs and wrong.level == "mixed"
     assert "parameters" in " ".join(wrong.remarks)
 

@@ -17,11 +17,10 @@ from autoreproduce.errors import BudgetError, UsageError
 from autoreproduce.files.lease import Lease, hold
 from autoreproduce.files.travelling import TravellingFolder
 from autoreproduce.models.budget import Budget, Cost
-from autoreproduce.runner.executors import parse_options
 from autoreproduce.runner.suite.job import Job, read_job
 from autoreproduce.runner.suite.ledger import GrantedBudget, Ledger
 from autoreproduce.runner.suite.pauses import Pause, Pauses
-from autoreproduce.runner.suite.plan import Plan, split_changes
+from autoreproduce.runner.suite.plan import Plan
 from autoreproduce.runner.suite.schema import read_suite
 from autoreproduce.runner.suite.work import Worker, with_gpus
 
@@ -227,7 +226,7 @@ def test_an_archive_writes_through_no_link(tmp_path: Path) -> None:
 
 def job_in(folder: Path) -> Job:
     """The job of the one trial of a suite that was run here."""
-    return read_job(folder / "out/trials/one/default/1/job.json")
+    return read_job(folder / "out/trials/one/default/1/job.json", trust=True)
 
 
 def test_a_trial_of_a_suite_runs_by_hand_and_holds_no_secret(
@@ -260,7 +259,7 @@ def test_two_workers_of_one_trial_do_not_run_it_twice(tmp_path: Path) -> None:
         job.settings["base_url"] = server.base_url
         path = tmp_path / "job.json"
         path.write_text(job.model_dump_json())
-        command = [sys.executable, "-m", "autoreproduce", "work", str(path)]
+        command = [sys.executable, "-m", "autoreproduce", "work", str(path), "--trust"]
         workers = [
             subprocess.Popen(command, env=environment(tmp_path), cwd=tmp_path) for _ in range(3)
         ]
@@ -278,24 +277,6 @@ def test_what_is_no_job_is_one_line(tmp_path: Path, text: str, said: str) -> Non
         read_job(tmp_path / "job.json")
     with pytest.raises(UsageError, match="does not exist"):
         read_job(tmp_path / "none.json")
-
-
-def test_options_of_executors_come_from_the_file_and_from_set(tmp_path: Path) -> None:
-    file = lay_out(tmp_path, executor={"slurm": {"partition": "gpu", "time": 5}})
-    suite = read_suite(file)
-    of_executors, others = split_changes(["executor.slurm.time=90", "k=5"])
-    suite.change_executor("slurm", of_executors)
-    assert suite.executor == {"slurm": {"partition": "gpu", "time": 90}}
-    assert others == {"k": 5}
-    with pytest.raises(UsageError, match=r"executor.slurm.tiem: there is no such option: part"):
-        suite.change_executor(None, {"slurm": {"tiem": 5}})
-    with pytest.raises(UsageError, match="choose among local, slurm, ray"):
-        suite.change_executor("slurn", {})
-    with pytest.raises(UsageError, match=r"write executor.NAME.OPTION=value"):
-        split_changes(["executor.slurm=5"])
-    with pytest.raises(UsageError, match=r"executor: executor.slurm.time"):
-        read_suite(lay_out(tmp_path, executor={"slurm": {"time": 0}}))
-    assert parse_options("ray", {}).model_dump()["retries"] == 5
 
 
 def test_needs_come_from_the_settings_and_gpus_from_the_engine(

@@ -7,9 +7,11 @@ import pytest
 from suite_world import lay_out
 from typer.testing import CliRunner
 
+from autoreproduce.benchmarks import BENCHMARKS
 from autoreproduce.cli.app import app
 from autoreproduce.content import folder
 from autoreproduce.errors import UsageError
+from autoreproduce.files.bounded import parse_yaml
 from autoreproduce.runner.suite.estimate import print_estimate
 from autoreproduce.runner.suite.plan import Plan, parse_changes
 from autoreproduce.runner.suite.schema import read_suite
@@ -27,6 +29,8 @@ def plan_of(text: str, tmp_path: Path, *changes: str, **some: object) -> Plan:
 
 @pytest.mark.parametrize("path", WITH_TASKS, ids=lambda path: path.stem)
 def test_each_suite_that_ships_can_be_planned(path: Path) -> None:
+    if parse_yaml(path.read_text()).get("benchmark", "reproducebench") not in BENCHMARKS:
+        pytest.skip("needs the plugin of its benchmark")
     plan = Plan(read_suite(path))
     plan.choose()
     assert (
@@ -138,10 +142,9 @@ def test_a_file_that_holds_itself_is_no_suite(tmp_path: Path) -> None:
         plan_of("name: a\ntasks: &it [*it]\n", tmp_path)
 
 
-@pytest.mark.parametrize("flags", [["--n", "²"], ["--budget", "much", "--dry-run"]])
-def test_a_flag_that_is_no_number_is_refused_before_anything_begins(flags: list[str]) -> None:
-    done = CliRunner().invoke(app, ["suite", "autoexperiment", *flags])
-    assert isinstance(done.exception, UsageError) and flags[1] in str(done.exception)
+def test_a_flag_that_is_no_number_is_refused_before_anything_begins() -> None:
+    done = CliRunner().invoke(app, ["suite", "reproducebench", "--budget", "much", "--dry-run"])
+    assert isinstance(done.exception, UsageError) and "much" in str(done.exception)
 
 
 def test_claims_and_several_metrics_reach_the_tasks(tmp_path: Path) -> None:
@@ -212,11 +215,14 @@ def earlier(
         "solver": "steps_solver:Steps",
         "model": "m",
         "settings": settings,
+        "task_digest": "d",
+        "created": "2026-01-01T00:00:00+00:00",
     }
     (trial / "trial.json").write_text(json.dumps(record))
     phases = {"full_run": {"calls": calls}}
     outcome = {
         "status": "measured",
+        "reason": "",
         "usage": {"input": 1000 * calls, "output": 0},
         "cost": cost,
         "seconds": 3600,
@@ -266,16 +272,5 @@ def test_without_the_same_model_dollars_come_from_todays_price(
     assert json.loads(capsys.readouterr().out)["all"]["dollars"] == pytest.approx(10_000 * 2 / 1e6)
     print_estimate(plan, tmp_path / "out", 8, None, as_json=False)
     assert (
-        "8 at once: about 1 hours" in capsys.readouterr().out
+        "8 at once: about 1. " in capsys.readouterr().out
     )  # one trial takes its hour, whoever else might run
-
-
-def test_names_with_commas_are_named_in_a_list_with_commas():
-    suite = read_suite(Path("autoexperiment"))
-    suite.change_options({"n": [1, 2]})
-    plan = Plan(suite)
-    plan.choose(
-        tasks=["rotary-pairs_0,1,choir-row_2,quay-gauge_0,2"], variants=["agentless"], trials=1
-    )
-    names = [trial.task for trial in plan.trials]
-    assert sorted(names) == ["choir-row_2", "quay-gauge_0,2", "rotary-pairs_0,1"]

@@ -14,7 +14,6 @@ from typer.testing import CliRunner
 
 from autoreproduce import Score
 from autoreproduce.cli.app import app
-from autoreproduce.content import folder
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.scoring import save_score
 from autoreproduce.evaluation.tables.rows import read_rows as finished_rows
@@ -128,19 +127,6 @@ def test_trials_of_other_settings_have_other_digests_and_those_of_other_seeds_th
     assert len({row["settings_digest"] for row in rows}) == 2
     assert len({row["digest"] for row in rows}) == 4
     assert {(row["variant"], row["seed"]) for row in rows} == {(v, s) for v in "ab" for s in (0, 1)}
-
-
-def test_a_masked_task_is_of_its_benchmark_and_none_of_the_users_own(tmp_path: Path) -> None:
-    tape = folder("autoexperiment") / "tapes/adaptive-rate.jsonl"
-    file = lay_out(
-        tmp_path,
-        tasks_=["adaptive-rate_0,1"],
-        benchmark="autoexperiment",
-        solver="agentless",
-        settings={"model": f"tape:{tape}"},
-    )
-    assert run(file, "http://127.0.0.1:1").exit_code == 0
-    assert [row["benchmark"] for row in read_rows(tmp_path / "out")] == ["autoexperiment"]
 
 
 def test_tasks_keep_the_names_of_the_suites_file_in_tables_too(tmp_path: Path) -> None:

@@ -223,12 +223,15 @@ def test_a_trials_own_budget_is_its_solvers_matter(tmp_path: Path) -> None:
     }  # tables count it as the suite does; nothing is executed here
 
 
-def test_dollars_need_a_price_before_anything_begins(tmp_path: Path) -> None:
+def test_dollars_need_a_price_before_anything_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AUTOREPRODUCE_API_KEY", "k")
     with chat_server(lambda request: "7") as server:
         file = lay_out(tmp_path)
-        with pytest.raises(UsageError, match="price"):
-            run(file, server.base_url, budget="$5")
-        assert not server.requests
+        with pytest.raises(UsageError, match=r"variant default: the price of \w+ is unknown"):
+            run(file, "https://gateway.example/v1", budget="$5")
+        assert not (tmp_path / "out").exists()
         summary = run(file, server.base_url, "price='1,1,10'", budget="$5")
     assert summary.snapshot["cost"] == pytest.approx(3 * (100 * 1 + 20 * 10) / 1e6)
 

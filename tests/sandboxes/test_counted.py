@@ -8,7 +8,7 @@ from sandbox_fixtures import Make, make
 from sandbox_helpers import ALL
 
 from autoreproduce import Sandbox
-from autoreproduce.sandboxes.counted import TrialSandbox, execute_counted
+from autoreproduce.sandboxes.counted import CountedData, TrialSandbox, execute_counted
 from autoreproduce.sandboxes.opened import OpenedFiles
 
 __all__ = ["make"]
@@ -47,16 +47,25 @@ def test_only_the_run_that_counts_sees_decoys(make: Make, tmp_path: Path) -> Non
     decoys.mkdir()
     (decoys / "train.txt").write_text("a decoy")
 
-    def with_decoys() -> Sandbox:
+    asked: list[str] = []
+
+    def counted_data(draw: str) -> CountedData:
+        asked.append(draw)
+        return CountedData(decoys, draw or "new")
+
+    def over(folder: Path) -> Sandbox:
         other = make("bubblewrap")
-        other._data = decoys  # type: ignore[attr-defined]
+        other._data = folder  # type: ignore[attr-defined]
         return other
 
-    trial = TrialSandbox(plain, decoys, with_decoys)
+    trial = TrialSandbox(plain, tmp_path / "data", counted_data, over)
     show = 'cat "$DATA_DIR/train.txt"; echo seen > note'
     assert trial.execute(show, 20).stdout == "the truth"
     counted = execute_counted(trial, show, 20)
     assert (counted.stdout, counted.decoys, counted.files_opened) == ("a decoy", True, 1)
+    assert counted.draw == "new"
+    assert execute_counted(trial, show, 20, draw="the first").draw == "the first"
+    assert asked == ["", "the first"]
     assert trial.read("note") == b"seen\n" and trial.execute(show, 20).stdout == "the truth"
 
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from sandbox_helpers import DOCKER
 
 from autoreproduce.errors import CommandError
-from autoreproduce.sandboxes.policy import REQUIREMENT, check_install
+from autoreproduce.files.handed_over import PACKAGE
+from autoreproduce.sandboxes.policy import check_install
 
 ALLOWED = "pip,uv,conda"
 
@@ -164,5 +165,5 @@ def test_whatever_is_said_only_packages_are_run(text: str) -> None:
     words = shlex.split(runs)
     assert words[:4] == ["python", "-m", "pip", "install"]
     for word in words[4:]:
-        assert word in ("--upgrade", "--pre", "--no-deps") or REQUIREMENT.fullmatch(word)
+        assert word in ("--upgrade", "--pre", "--no-deps") or PACKAGE.fullmatch(word)
     assert shlex.join(words) == runs

@@ -9,10 +9,12 @@ import ast
 import collections
 import functools
 import sys
+import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[2] / "autoreproduce"
+BUDGET = Path(__file__).resolve().parents[1] / "line_budget.toml"
 # A room may import from its own files and from the rooms on lines below its own.
 LAYERS = [
     ["__main__"],
@@ -24,11 +26,12 @@ LAYERS = [
     ["benchmarks"],
     ["agents", "claims"],
     ["trials", "models", "papers", "sandboxes"],
+    ["contracts"],
     ["files", "task", "config", "content"],
     ["plugins"],
     ["errors"],
 ]
-FACE = "__init__"  # the contracts and the public API: everyone may import it
+FACE = "__init__"  # the public API, for others: nothing of the package is imported through it
 
 
 def modules() -> list[Path]:
@@ -71,15 +74,9 @@ def nodes(path: Path) -> list[ast.AST]:
 
 
 def imports(path: Path) -> Iterator[str]:
-    """The modules of the package that a file imports when it runs, and not for its types alone."""
-    for_types = {
-        id(inner)
-        for node in nodes(path)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-        for inner in ast.walk(node)
-    }
+    """The modules of the package that a file imports, when it runs or for its types alone."""
     for node in nodes(path):
-        if not isinstance(node, ast.ImportFrom) or id(node) in for_types or not node.module:
+        if not isinstance(node, ast.ImportFrom) or not node.module:
             continue
         if node.module.split(".")[0] == PACKAGE.name:
             for alias in node.names:
@@ -129,6 +126,25 @@ def long_modules(most: int = 300) -> list[str]:
     """Modules of more lines than they may have."""
     lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in modules()}
     return [f"{path.relative_to(PACKAGE)}: {n}" for path, n in lengths.items() if n > most]
+
+
+def lines_by_room() -> dict[str, int]:
+    """The lines of each folder; the modules at the package's root are one."""
+    counted: collections.Counter[str] = collections.Counter()
+    for path in modules():
+        room = room_of(path) if path.parent != PACKAGE else "root"
+        counted[room] += len(path.read_text(encoding="utf-8").splitlines())
+    return dict(sorted(counted.items()))
+
+
+def over_budget() -> dict[str, tuple[int, int]]:
+    """Rooms of more lines than tests/line_budget.toml allows: the lines, and those allowed."""
+    allowed = tomllib.loads(BUDGET.read_text(encoding="utf-8"))
+    return {
+        room: (lines, allowed.get(room, 0))
+        for room, lines in lines_by_room().items()
+        if lines > allowed.get(room, 0)
+    }
 
 
 def function_lengths() -> dict[str, int]:
@@ -192,7 +208,9 @@ def figures() -> dict[str, object]:
     return {
         "rooms": len(rooms()),
         "loose modules": ", ".join(loose()),
-        "lines": sum(len(p.read_text(encoding="utf-8").splitlines()) for p in modules()),
+        "lines": lines_by_room(),
+        "lines of the kernel": sum(n for r, n in lines_by_room().items() if "/" not in r),
+        "lines of plugins": sum(n for room, n in lines_by_room().items() if "/" in room),
         "files": len(modules()),
         "lines in a function: median, 90th percentile, longest": (
             lengths[len(lengths) // 2],

@@ -19,7 +19,7 @@ Role = Literal["core removed", "baseline"]
 
 
 class MistakeEdit(BaseModel, extra="forbid"):
-    """One exact replacement in a file of the reference; `old` stands there once."""
+    """One exact replacement in a file of the reference; `old` is there once."""
 
     file: str
     old: str
@@ -106,7 +106,7 @@ def altered_programs(
 
 def with_mistake(files: dict[str, str], mistake: Breaking) -> dict[str, str]:
     """The reference with a known mistake put in. Raises UsageError if an edit does not fit."""
-    return with_edits(files, mistake.edits, f"mistake «{mistake.mistake}»")
+    return with_edits(files, mistake.edits, f'mistake "{mistake.mistake}"')
 
 
 def with_edits(files: dict[str, str], edits: Iterable[MistakeEdit], name: str) -> dict[str, str]:

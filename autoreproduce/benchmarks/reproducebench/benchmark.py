@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,14 +12,17 @@ from pydantic import BaseModel, ConfigDict
 
 from autoreproduce.benchmarks.reproducebench import prepared_data
 from autoreproduce.benchmarks.reproducebench.decoys import decoy_folder
-from autoreproduce.benchmarks.reproducebench.mixed_targets import against_mixed
+from autoreproduce.benchmarks.reproducebench.draws import draw_of, new_seed
+from autoreproduce.benchmarks.reproducebench.paired import pair_of
 from autoreproduce.benchmarks.reproducebench.recomputing import recompute
 from autoreproduce.benchmarks.reproducebench.schema import Targets
-from autoreproduce.benchmarks.reproducebench.tasks import load_task, targets_of, task_names
+from autoreproduce.benchmarks.reproducebench.serving import served_by
+from autoreproduce.benchmarks.reproducebench.tasks import load_task, redrawn, targets_of, task_names
+from autoreproduce.sandboxes.counted import PUBLISHED, CountedData
 from autoreproduce.trials.measurement import Measurement, measured_from, not_measured
 
 if TYPE_CHECKING:
-    from autoreproduce import Submission
+    from autoreproduce.contracts import Submission
     from autoreproduce.sandboxes.setup import SandboxSetup
     from autoreproduce.task import Task
     from autoreproduce.trials.trial import Trial
@@ -28,6 +32,11 @@ DECOYS = (
     "wrote of the test set, curves included, is about these"
 )
 
+DRAWN = (
+    "the run that counts saw data that were drawn after the program was final, with decoys in "
+    "place of the test targets: numbers that the program printed are about these decoys, and the "
+    "reference's number beside it is of the same draw"
+)
 EARLIER = "the run was made before they were withheld"
 OWN_NUMBER = "what it wrote of them itself is its number (--metric-from)"
 
@@ -63,32 +72,53 @@ class ReproduceBench:
         return task.model_copy(update={"data_dir": made, "decoy_dir": decoys})
 
     def ready(self, task: Task, sandboxes: SandboxSetup) -> SandboxSetup:
-        """The same: nothing has to be installed or tried first."""
-        return sandboxes
+        """The same, and each run that counts sees a draw of its own, or decoys alone."""
+        if task.decoy_dir is None and not redrawn(task):
+            return sandboxes
+        return replace(sandboxes, counted=partial(_counted, task, sandboxes))
 
     def measure(
         self, task: Task, submission: Submission, trial: Trial, sandboxes: SandboxSetup
     ) -> Measurement:
         """The metric by the task's own code, from the predictions in the workspace.
 
-        If the run saw decoys, the metric against these tells whether the program followed them.
+        If the run saw decoys, the metric against these tells whether the program followed them. If
+        its data were drawn for it, the reference is run on the same draw.
         """
         if nothing := not_measured(submission):
             return nothing
-        found = recompute(task, trial.workspace)
         run, targets = submission.run, targets_of(task)
-        saw = found.value is not None and run is not None and run.decoys and task.decoy_dir
-        decoys = recompute(task, trial.workspace, task.decoy_dir) if saw else None
+        own = run is not None and run.draw not in ("", PUBLISHED)
+        cache = sandboxes.settings.cache_dir
+        draw = draw_of(task, cache, run.draw, sandboxes.note) if run and own else None
+        found = recompute(task, trial.workspace, draw.truth if draw else None)
+        shown = draw.shown if draw and targets.withheld != "none" else task.decoy_dir
+        saw = found.value is not None and run is not None and run.decoys and shown
+        decoys = recompute(task, trial.workspace, shown) if saw else None
         partly = targets.withheld == "part"
-        if decoys is not None and not partly:
-            decoys = replace(decoys, mixed=against_mixed(task, trial.workspace))
+        measured = draw is not None and found.value is not None
+        pair = pair_of(task, trial.workspace, draw, sandboxes) if draw and measured else None
+        served = served_by(task, trial.workspace, draw, pair, sandboxes) if draw else None
         asked = submission.metric_from
-        made = measured_from(task, trial.workspace, found, run, decoys, partly, asked)
-        made.notes += [DECOYS] if saw else []
+        made = measured_from(task, trial.workspace, found, run, decoys, partly, asked, pair, served)
+        made.warnings += [served.reason] if served and served.reason else []
+        made.notes += [DRAWN] if draw and saw else [DECOYS] if saw else []
         if (found.value is not None or (asked and made.value is not None)) and (partly or not saw):
             why = OWN_NUMBER if asked else targets.why or EARLIER
             made.notes += [_seen_targets(targets, partly and not asked, why)]
         return made
+
+
+def _counted(task: Task, sandboxes: SandboxSetup, asked: str) -> CountedData:
+    """What a run that counts sees: the draw that is asked for, a new one, or the published data."""
+    if asked == PUBLISHED or not redrawn(task):
+        folder = task.decoy_dir or task.data_dir
+        assert folder is not None
+        return CountedData(folder, asked)
+    seed = asked or new_seed()
+    return CountedData(
+        draw_of(task, sandboxes.settings.cache_dir, seed, sandboxes.note).shown, seed
+    )
 
 
 def _seen_targets(targets: Targets, partly: bool, why: str) -> str:

@@ -7,13 +7,8 @@ there the reference's band decides.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+from autoreproduce.benchmarks.reproducebench.schema import Profile, TaskFile, claim_of
 from autoreproduce.claims.claim import Claim, ClaimsFile
-
-if TYPE_CHECKING:
-    from autoreproduce.benchmarks.reproducebench.schema import Profile, TaskFile
-    from autoreproduce.task import Metric
 
 FULL = "full"
 
@@ -32,21 +27,6 @@ def claims_under(file: TaskFile, name: str, profile: Profile) -> ClaimsFile:
     return ClaimsFile(paper=paper, experiment=experiment, claims=held)
 
 
-def claim_of(given: dict[str, Any], metric: Metric) -> Claim:
-    """A claim of task.yaml; what it leaves out is the task's metric's.
-
-    Raises ValidationError for a field that is unknown, missing or wrong.
-    """
-    metrics = {
-        "id": metric.name,
-        "metric": metric.name,
-        "direction": metric.direction,
-        "unit": "" if metric.unit.startswith("none") else metric.unit,
-        "scale": _scale_of(metric),
-    }
-    return Claim.model_validate({**metrics, **given, "source": "task"})
-
-
 def _claims_of_result(file: TaskFile) -> tuple[Claim, ...]:
     """The paper's number as the task quotes it."""
     result = file.results.paper
@@ -62,13 +42,7 @@ def _claims_of_result(file: TaskFile) -> tuple[Claim, ...]:
     return (claim_of(fields, file.metric),)
 
 
-def _scale_of(metric: Metric) -> str:
-    if metric.unit == "percent":
-        return "percent"
-    return "fraction" if "fraction" in metric.unit else "raw"
-
-
 def _why_not_comparable(name: str, profile: Profile) -> str:
     if profile.stand_in:
         return f"stand-in data: {profile.stand_in}"
-    return "" if name == FULL else f"the profile «{name}» is not the paper's setting"
+    return "" if name == FULL else f'the profile "{name}" is not the paper\'s setting'

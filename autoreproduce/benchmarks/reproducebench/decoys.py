@@ -9,17 +9,15 @@ The other files that task.yaml lists are links to the prepared ones.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
-from autoreproduce.benchmarks.reproducebench.prepared_data import STAMP, one_at_a_time
+from autoreproduce.benchmarks.reproducebench.prepared_data import made_once, stamp_of, without_times
 from autoreproduce.benchmarks.reproducebench.task_code import load_module, text_of
 from autoreproduce.benchmarks.reproducebench.tasks import task_file, task_folder
 from autoreproduce.config import digest
-from autoreproduce.errors import UsageError
 from autoreproduce.files.shared import link_files
 
 CODE = "decoys.py"
@@ -37,24 +35,20 @@ def decoy_folder(
     """
     folder = task_folder(task_id)
     targets = task_file(folder).targets
-    if targets.withheld == "none":
+    if targets.withheld in ("none", "drawn"):
         return None
     code = text_of(folder, CODE) or ""
-    stamp = (data / STAMP).read_text(encoding="utf-8")
+    stamp = stamp_of(data).read_text(encoding="utf-8")
     made = cache / "decoys" / task_id / f"{profile}-{digest([code, targets.files, stamp])[:12]}"
-    try:
-        made.parent.mkdir(parents=True, exist_ok=True)
-        with one_at_a_time(made, note):
-            if not made.exists():
-                part = made.with_name(f".{made.name}.part")
-                shutil.rmtree(part, ignore_errors=True)
-                part.mkdir()
-                load_module(folder / CODE).decoys(data, part, np.random.default_rng(SEED))
-                link_files(data, part, targets.files)
-                part.rename(made)
-    except (OSError, ValueError) as error:
-        raise UsageError(
-            f"cannot make the decoys of {task_id} in {made} ({error})",
-            fix="fix that, then run the same command",
-        ) from error
-    return made
+    what = f"make the decoys of {task_id}"
+    return made_once(made, what, note, lambda part: write_decoys(task_id, data, part, SEED))
+
+
+def write_decoys(task_id: str, data: Path, target: Path, seed: int) -> None:
+    """What the run that counts sees of `data`, in `target`: decoys, and all else that it reads."""
+    folder = task_folder(task_id)
+    targets = task_file(folder).targets
+    if targets.withheld != "none":
+        load_module(folder / CODE).decoys(data, target, np.random.default_rng(seed))
+    link_files(data, target, targets.files)
+    without_times(target)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from autoreproduce.errors import UsageError
 
 if TYPE_CHECKING:
-    import httpx
+    import httpx2
 
 LARGE = 500 * 10**6  # bytes; above it the licence and the size are shown before the first byte
 ATTEMPTS = 5
@@ -86,7 +86,7 @@ def _announce(url: str, part: Path, size: int, licence: str, note: Callable[[str
 
 def _try(url: str, part: Path, size: int, note: Callable[[str], None]) -> str:
     """Fetch what is missing of `part`; "" where it is whole, else why not."""
-    import httpx
+    import httpx2
 
     have = _length(part)
     if have >= size:
@@ -97,7 +97,7 @@ def _try(url: str, part: Path, size: int, note: Callable[[str], None]) -> str:
         else {"Accept-Encoding": "identity"}
     )
     try:
-        with httpx.stream(
+        with httpx2.stream(
             "GET", url, headers=headers, follow_redirects=True, timeout=30
         ) as response:
             if response.status_code in (404, 401, 403, 410):
@@ -108,7 +108,7 @@ def _try(url: str, part: Path, size: int, note: Callable[[str], None]) -> str:
             if response.status_code not in (200, 206):
                 return f"the server answers {response.status_code}"
             _append_answer(response, part, size, note)
-    except httpx.HTTPError as error:
+    except httpx2.HTTPError as error:
         return str(error) or type(error).__name__
     return (
         "" if _length(part) >= size else f"it ended after {_human(_length(part))} of {_human(size)}"
@@ -116,7 +116,7 @@ def _try(url: str, part: Path, size: int, note: Callable[[str], None]) -> str:
 
 
 def _append_answer(
-    response: httpx.Response, part: Path, size: int, note: Callable[[str], None]
+    response: httpx2.Response, part: Path, size: int, note: Callable[[str], None]
 ) -> None:
     """Append the answer to `part`; a server that sends the whole again starts it again."""
     last_note = time.monotonic()

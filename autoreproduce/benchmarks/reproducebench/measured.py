@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from statistics import fmean, stdev
 
+from autoreproduce.claims.verdicts.quantiles import t_quantile
 from autoreproduce.task import Result
 
 
@@ -44,10 +45,8 @@ def measured(
 
 def band(values: Sequence[float]) -> tuple[float, float]:
     """The 95 % prediction interval of one new value. Needs two values at least."""
-    from scipy import stats
-
     count = len(values)
-    half = float(stats.t.ppf(0.975, count - 1)) * stdev(values) * math.sqrt(1 + 1 / count)
+    half = t_quantile(0.95, count - 1) * stdev(values) * math.sqrt(1 + 1 / count)
     return short(fmean(values) - half), short(fmean(values) + half)
 
 

@@ -5,19 +5,21 @@ stamped when whole.
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from autoreproduce.benchmarks.reproducebench.task_code import load_module, text_of
-from autoreproduce.benchmarks.reproducebench.tasks import task_folder
+from autoreproduce.benchmarks.reproducebench.tasks import task_file, task_folder
 from autoreproduce.config import digest
+from autoreproduce.content import install_command
 from autoreproduce.errors import UsageError
 from autoreproduce.files.lease import Lease
 from autoreproduce.trials.trial import now
 
 Note = Callable[[str], None]
-STAMP = ".prepared.json"
 
 
 def prepare(task_id: str, profile: str, cache: Path, note: Note, given: Path | None = None) -> Path:
@@ -32,15 +34,18 @@ def prepare(task_id: str, profile: str, cache: Path, note: Note, given: Path | N
     """
     if given is not None and not given.is_dir():
         raise UsageError(f"--data {given} is no folder", fix="name one that holds published files")
+    known = task_file(task_folder(task_id)).profiles
+    if profile not in known:
+        raise UsageError(f"{task_id} has no profile {profile}", fix=f"it has {', '.join(known)}")
     target = cache / "data" / task_id / profile
-    source, stamp = _stamp(task_id, profile)
+    stamp = _stamp(task_id, profile)
     try:
         target.mkdir(parents=True, exist_ok=True)
         with one_at_a_time(target, note):
             if not _stamped(target, stamp):
-                (target / STAMP).unlink(missing_ok=True)
-                load_module(source).prepare(target, profile, note, given)
-                _write_whole(target / STAMP, json.dumps({**stamp, "at": now()}))
+                stamp_of(target).unlink(missing_ok=True)
+                made_by(task_id, target, profile, note, given)
+                _write_whole(stamp_of(target), json.dumps({**stamp, "at": now()}))
     except (OSError, ValueError) as error:
         raise UsageError(
             f"cannot prepare {task_id} in {target} ({error})",
@@ -51,7 +56,43 @@ def prepare(task_id: str, profile: str, cache: Path, note: Note, given: Path | N
 
 def is_prepared(task_id: str, profile: str, cache: Path) -> bool:
     """True where `prepare` would do nothing."""
-    return _stamped(cache / "data" / task_id / profile, _stamp(task_id, profile)[1])
+    return _stamped(cache / "data" / task_id / profile, _stamp(task_id, profile))
+
+
+def made_by(
+    task_id: str,
+    target: Path,
+    profile: str,
+    note: Note,
+    given: Path | None = None,
+    seed: int | None = None,
+) -> None:
+    """Write the task's data into `target` by its `prepare.py`, in place of its SEED from `seed`.
+
+    The files have no times of their own: by these a program could tell one draw from another.
+    """
+    try:
+        module = load_module(task_folder(task_id) / "prepare.py")
+        if seed is not None:
+            module.SEED = seed  # type: ignore[attr-defined]
+        module.prepare(target, profile, note, given)
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"preparing the data of {task_id} takes {error.name}, which this Python lacks",
+            fix=install_command("torch"),
+        ) from error
+    without_times(target)
+
+
+def without_times(folder: Path) -> None:
+    """Set the time of every file below `folder` to the same one."""
+    for path in folder.rglob("*"):
+        os.utime(path, (0, 0))
+
+
+def stamp_of(target: Path) -> Path:
+    """The file that says what made the data in `target`; it lies beside them."""
+    return target.with_name(f".{target.name}.prepared.json")
 
 
 @contextmanager
@@ -67,16 +108,37 @@ def one_at_a_time(target: Path, note: Note) -> Iterator[None]:
         lease.release()
 
 
-def _stamp(task_id: str, profile: str) -> tuple[Path, dict[str, str]]:
-    """The code that prepares a task, and what the stamp says of data that it made."""
-    source = task_folder(task_id) / "prepare.py"
-    code = text_of(source.parent, source.name) or ""
-    return source, {"task": task_id, "profile": profile, "prepare": digest(code)}
+def made_once(folder: Path, what: str, note: Note, write: Callable[[Path], None]) -> Path:
+    """`folder`, filled by `write` where it is not there yet: whole or not at all.
+
+    A second process waits for the first. What `write` raises as OSError or ValueError is a
+    UsageError here: it cannot `what` in this folder.
+    """
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with one_at_a_time(folder, note):
+            if not folder.exists():
+                part = folder.with_name(f".{folder.name}.part")
+                shutil.rmtree(part, ignore_errors=True)
+                part.mkdir()
+                write(part)
+                part.rename(folder)
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"cannot {what} in {folder} ({error})", fix="fix that, then run the same command"
+        ) from error
+    return folder
+
+
+def _stamp(task_id: str, profile: str) -> dict[str, str]:
+    """What the stamp says of data that the task's code made."""
+    code = text_of(task_folder(task_id), "prepare.py") or ""
+    return {"task": task_id, "profile": profile, "prepare": digest(code)}
 
 
 def _stamped(target: Path, stamp: dict[str, str]) -> bool:
     try:
-        found = json.loads((target / STAMP).read_text(encoding="utf-8"))
+        found = json.loads(stamp_of(target).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
     return isinstance(found, dict) and all(found.get(key) == value for key, value in stamp.items())

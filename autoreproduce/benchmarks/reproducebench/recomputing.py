@@ -59,12 +59,48 @@ def recompute(task: Task, workspace: Path, data: Path | None = None) -> Recomput
             return Recomputed(None, str(error))
 
 
+def agreement_of(task: Task, one: Path, other: Path, data: Path) -> float | None:
+    """How far the predictions in two workspaces are the same, 0 to 1, by the task's agreement.py.
+
+    None where the task has none, or if either cannot be used.
+    """
+    code = task.folder / "agreement.py" if task.folder else None
+    if code is None or not code.exists():
+        return None
+    name = task_file(folder_of(task)).predictions or "predictions.npz"
+    with tempfile.TemporaryDirectory(prefix="predictions-") as private:
+        try:
+            for place, workspace in (("one", one), ("other", other)):
+                (Path(private) / place).mkdir()
+                Tree(workspace).copy_out(Path(private) / place, [name], most=LARGEST_PREDICTIONS)
+            files = (Path(private) / "one" / name, Path(private) / "other" / name)
+            return confined(
+                agreement_by,
+                code,
+                *files,
+                data,
+                what=name,
+                seconds=METRIC_SECONDS,
+                memory_gb=METRIC_GB,
+            )
+        except (FileNotFoundError, SandboxError, ReaderError):
+            return None
+
+
+def agreement_by(code: Path, one: Path, other: Path, data: Path) -> float | None:
+    """What `agreement` in `code` says of two files of predictions (in a child process)."""
+    if any(why_not_unpacked(path, LARGEST_PREDICTIONS) for path in (one, other)):
+        return None
+    value = float(load_module(code).agreement(one, other, data))
+    return value if math.isfinite(value) else None
+
+
 def measured_by(metric: Path, predictions: Path, data: Path, largest: int) -> Recomputed:
     """What the code in `metric` says of `predictions`, which may unpack to `largest` bytes (in a
     child process).
     """
     name = predictions.name
-    if refused := _why_not_unpacked(predictions, largest):
+    if refused := why_not_unpacked(predictions, largest):
         return Recomputed(None, f"{name} {refused}")
     try:
         value = float(load_module(metric).metric(predictions, data))
@@ -79,7 +115,7 @@ def measured_by(metric: Path, predictions: Path, data: Path, largest: int) -> Re
     )
 
 
-def _why_not_unpacked(path: Path, largest: int) -> str:
+def why_not_unpacked(path: Path, largest: int) -> str:
     """Why a file that a program wrote is not unpacked, "" where it may be."""
     try:
         with zipfile.ZipFile(path) as archive:

@@ -17,7 +17,6 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from autoreproduce.benchmarks.reproducebench.altered import Breaking, SimpleBaseline
-from autoreproduce.benchmarks.reproducebench.claims import claim_of
 from autoreproduce.claims.claim import Claim
 from autoreproduce.claims.replies import field_errors
 from autoreproduce.errors import UsageError
@@ -61,6 +60,19 @@ class Profile(TaskPart):
     )
     time_limit_minutes: float = Field(gt=0)
     hardware: str
+    redrawn: str = Field(
+        "",
+        description="what of the data a secret seed makes anew for the run that counts; prepare.py "
+        "draws it from its SEED",
+    )
+    least_agreement: float | None = Field(
+        None,
+        description="the least agreement with the reference, by agreement.py, that a "
+        "run of the method has on the same draw; its source is in `notes`",
+    )
+    steps: int | None = Field(
+        None, description="of an optimiser: what the epochs, samples and batch size come to"
+    )
     shapes: dict[str, list[int]] = Field(
         {}, description="what the loader's result holds, by attribute"
     )
@@ -101,13 +113,14 @@ class ReferenceProof(TaskPart):
 class Targets(TaskPart):
     """What the metric compares predictions with, and whether the run that counts sees it.
 
-    `withheld`: «all» or «part» of the test targets, in whose place decoys.py puts decoys, or
-    «none». Not «all» has its reason in `why`. `files` are patterns of what the data code reads;
-    the run that counts sees nothing else of the data's folder.
+    `withheld`: "all" or "part" of the test targets, in whose place decoys.py puts decoys, all of
+    those that are "drawn" and none of the published ones, or "none". Not "all" has its reason in
+    `why`. `files` are patterns of what the data code reads; the run that counts sees nothing else
+    of the data's folder.
     """
 
     what: str
-    withheld: Literal["all", "part", "none"]
+    withheld: Literal["all", "part", "drawn", "none"]
     why: str = ""
     files: list[str] = []
 
@@ -115,11 +128,20 @@ class Targets(TaskPart):
     def _reason_or_files(self) -> Targets:
         if (self.withheld == "all") == bool(self.why):
             raise ValueError("give in `why` why targets are not withheld, and only then")
-        if (self.withheld == "none") == bool(self.files):
+        if self.withheld != "none" and not self.files:
             raise ValueError(
                 "list in `files` what the run that counts sees, if targets are withheld"
             )
         return self
+
+
+class Serving(TaskPart):
+    """What `predict` of a program that hands in its weights is given (docs/handing-in.md)."""
+
+    inputs: list[str] = Field(description="attributes of the loader's result, an item a row")
+    alone: int = Field(
+        0, description="every so many inputs share nothing; 0 where an input says nothing of others"
+    )
 
 
 class TaskFile(TaskPart):
@@ -143,6 +165,7 @@ class TaskFile(TaskPart):
     predictions: str | None = Field(
         None, description="the file that a program saves and metric.py reads"
     )
+    served: Serving | None = None
     targets: Targets = Targets(
         what="not declared", withheld="none", why="the task does not declare its test targets"
     )
@@ -183,69 +206,21 @@ class TaskFile(TaskPart):
         return [self.id, self.dataset, self.method, *self.aliases]
 
 
-class Point(TaskPart):
-    """One key point of the paper, as the judge uses it. Formulas in LaTeX."""
+def claim_of(given: dict[str, Any], metric: Metric) -> Claim:
+    """A claim of task.yaml; what it leaves out is the task's metric's.
 
-    kind: Literal["method", "hyperparameters", "training"]
-    title: str
-    text: str
-
-
-class Points(TaskPart):
-    """points.yaml: five key points, three on the method, one on hyperparameters, one on
-    training.
+    Raises ValidationError for a field that is unknown, missing or wrong.
     """
-
-    points: list[Point]
-
-    @model_validator(mode="after")
-    def _three_one_one(self) -> Points:
-        kinds = [point.kind for point in self.points]
-        if kinds != ["method"] * 3 + ["hyperparameters", "training"]:
-            raise ValueError(
-                "give five points in this order: method, method, method, hyperparameters, training"
-            )
-        return self
-
-
-class CuratedReference(TaskPart):
-    """One paper that someone who reproduces this one should read, and where its code is."""
-
-    title: str
-    arxiv: str | None = None
-    repository: str | None = None
-    why: str
-
-
-class LineageFile(TaskPart):
-    """lineage.yaml: the five curated references of a task, the best first; recall of a lineage
-    counts them.
-    """
-
-    references: list[CuratedReference] = Field(min_length=5, max_length=5)
-
-
-class RubricItem(TaskPart):
-    """One part of the human scale, worth `score` points."""
-
-    score: float = Field(gt=0)
-    requirement: str
-
-
-class Rubric(TaskPart):
-    """rubric.yaml: the human scale, 10 for the method, 5 for hyperparameters, 5 for training."""
-
-    method: list[RubricItem]
-    hyperparameters: list[RubricItem]
-    training: list[RubricItem]
-
-    @model_validator(mode="after")
-    def _ten_five_five(self) -> Rubric:
-        for part, worth in (("method", 10), ("hyperparameters", 5), ("training", 5)):
-            total = sum(item.score for item in getattr(self, part))
-            if abs(total - worth) > 1e-9:
-                raise ValueError(f"the scores of `{part}` sum to {total:g}, not to {worth}")
-        return self
+    fraction = "fraction" if "fraction" in metric.unit else "raw"
+    scale = "percent" if metric.unit == "percent" else fraction
+    metrics = {
+        "id": metric.name,
+        "metric": metric.name,
+        "direction": metric.direction,
+        "unit": "" if metric.unit.startswith("none") else metric.unit,
+        "scale": scale,
+    }
+    return Claim.model_validate({**metrics, **given, "source": "task"})
 
 
 def read_yaml(path: Path, schema: type[Content]) -> Content:

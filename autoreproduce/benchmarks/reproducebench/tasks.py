@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from difflib import get_close_matches
 from pathlib import Path
 
 from autoreproduce.benchmarks.reproducebench.altered import AlteredProgram, altered_programs
 from autoreproduce.benchmarks.reproducebench.claims import claims_under
-from autoreproduce.benchmarks.reproducebench.schema import (
+from autoreproduce.benchmarks.reproducebench.curated import (
     CuratedReference,
     LineageFile,
     Points,
     Rubric,
-    Targets,
-    TaskFile,
-    read_yaml,
 )
+from autoreproduce.benchmarks.reproducebench.schema import Targets, TaskFile, read_yaml
 from autoreproduce.benchmarks.reproducebench.task_code import text_of
 from autoreproduce.content import folder
 from autoreproduce.errors import UsageError
+from autoreproduce.files.imports import imported_modules
 from autoreproduce.files.shared import check_tree
 from autoreproduce.files.tree import Tree
 from autoreproduce.task import Task
@@ -63,6 +63,12 @@ def points(task: Task) -> Points:
 def targets_of(task: Task) -> Targets:
     """What the metric compares predictions with, and whether the run that counts sees it."""
     return task_file(folder_of(task)).targets
+
+
+def redrawn(task: Task) -> bool:
+    """Whether a secret seed makes the task's data anew for the run that counts."""
+    file = task_file(folder_of(task))
+    return any(size.redrawn and name == task.profile for name, size in file.profiles.items())
 
 
 def rubric(task: Task) -> Rubric:
@@ -127,10 +133,16 @@ def load_task(task_id: str, profile: str = "small") -> Task:
         preprocess=text_of(path, file.preprocess),
         digest=text_of(path, "digest.md"),
         folder=path,
+        modules=imported_modules(
+            {each.name: each.read_text() for each in (path / "reference").glob("*.py")}
+            | {file.preprocess or "": ""}
+        ),
         time_limit_minutes=size.time_limit_minutes,
         paper_result=file.results.paper,
         published=file.results.published,
         measured=size.measured,
+        least_agreement=size.least_agreement,
+        steps=size.steps,
         recomputes=(path / "metric.py").exists(),
         number_cannot_tell=size.number_cannot_tell,
         structure_cannot_tell=size.structure_cannot_tell,
@@ -192,13 +204,10 @@ def task_folder(task_id: str) -> Path:
 
 def _known_tasks(name: str) -> str:
     """The tasks and, before them, what `name` may have meant."""
-    from rapidfuzz import process
-
     known = {other: path.name for path in task_folders() for other in task_file(path).names}
-    close = process.extract(
-        name.lower(), {key: key.lower() for key in known}, score_cutoff=70, limit=3
-    )
-    meant = f"did you mean {_listed(key for _, _, key in close)}? " if close else ""
+    spelt = {key.lower(): key for key in known}
+    close = get_close_matches(name.lower(), spelt, cutoff=0.65)
+    meant = f"did you mean {_listed(spelt[key] for key in close)}? " if close else ""
     return (
         f"{meant}there is {_listed(dict.fromkeys(known.values()))}"
         if known

@@ -22,7 +22,7 @@ _FACTOR = re.compile(
 
 @dataclass(frozen=True)
 class CellPiece:
-    """What stands between two separators. `rows` is negative if it covers rows above."""
+    """What is between two separators. `rows` is negative if it covers rows above."""
 
     text: str
     start: int
@@ -35,7 +35,7 @@ class CellPiece:
 
 @dataclass(frozen=True)
 class Row:
-    """The pieces of a row, and whether a rule over the whole width stands above it."""
+    """The pieces of a row, and whether a rule over the whole width is above it."""
 
     pieces: tuple[CellPiece, ...]
     rule: bool = False
@@ -60,7 +60,7 @@ class RawTable:
 
 @dataclass(frozen=True)
 class Heading:
-    """A heading of a row: section or label (`own`), or a setting («300» under «epochs»)."""
+    """A heading of a row: section or label (`own`), or a setting ("300" under "epochs")."""
 
     text: str
     above: str = ""
@@ -91,11 +91,11 @@ class Cell:
     @property
     def place(self) -> str:
         """Row and column in words."""
-        return f"row «{' / '.join(self.row_path)}», column «{' / '.join(self.column)}»"
+        return f'row "{" / ".join(self.row_path)}", column "{" / ".join(self.column)}"'
 
     @property
     def factor(self) -> float:
-        """What its headings multiply it by, as in «NLL (×10^-3)»."""
+        """What its headings multiply it by, as in "NLL (×10^-3)"."""
         for text in (*self.column, *self.row_path):
             if found := _FACTOR.search(text):
                 return float(found[3]) if found[3] else float(f"1e{found[1] or found[2]}")

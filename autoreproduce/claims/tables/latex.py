@@ -1,6 +1,6 @@
 r"""The tables of LaTeX source, each cell with its place, so that a value can be withheld.
 
-What authors do with tables is known here: \multirow (also with -n, whose text stands in the last
+What authors do with tables is known here: \multirow (also with -n, whose text is in the last
 row), nested headings, rules with options, coloured rows, tables side by side, a tabular within a
 cell to break its lines, and a tabular that only lays out others. Cells are rendered as the
 paper's Markdown is, by papers.latex_markdown.

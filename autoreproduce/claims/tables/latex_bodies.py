@@ -10,7 +10,7 @@ from autoreproduce.claims.plain import plain
 from autoreproduce.papers import latex_tables
 from autoreproduce.papers.latex_macros import braced
 
-# environments that hold rows, and what stands before these in pylatexenc's notation
+# environments that hold rows, and what comes before these in pylatexenc's notation
 ROWS = {name: latex_tables.TAKES[name] for name in latex_tables.TABULAR} | {"array": "[{"}
 _BEGIN_END = re.compile(r"\\(begin|end)\s*\{(" + "|".join(map(re.escape, ROWS)) + r")\}")
 _FLOATS = "(?:sideways|wrap|sub)?table|longtable|minipage|subfigure|threeparttable|figure"
@@ -20,7 +20,7 @@ _CAPTION = re.compile(r"\\(captionof\s*\{table\}|caption(?!of|setup)\*?)")
 
 @dataclass(frozen=True)
 class Body:
-    """An environment with rows: from its \\begin to its \\end, and what stands inside."""
+    """An environment with rows: from its \\begin to its \\end, and what is inside."""
 
     start: int
     inside: int
@@ -69,7 +69,7 @@ def _is_table(inside: str) -> bool:
     return "&" in inside and len(re.findall(r"\\\\|\\tabularnewline", inside)) >= 2
 
 
-# of the columns of a tabular: what stands between two of them, options, a column
+# of the columns of a tabular: what is between two of them, options, a column
 _PART = re.compile(r"[@!><]\{(?:[^{}]|\{[^{}]*\})*\}|\[[^\]]*\]|[lcrXSYpmb]")
 
 

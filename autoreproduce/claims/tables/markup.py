@@ -151,7 +151,7 @@ def _html_table(found: re.Match[str]) -> RawTable:
 
 
 def caption_parts(line: str) -> tuple[tuple[str, ...], str]:
-    """(names, caption) of a line «Table 2: …»."""
+    """(names, caption) of a line "Table 2: …"."""
     found = _CAPTION.match(line)
     if found is None:
         return (), ""

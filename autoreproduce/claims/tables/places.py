@@ -3,7 +3,7 @@
 Names lead to a cell if each row name is one of the cell's row headings and each column name
 one of its column headings (or all the other way round, for tables with methods in columns). The
 nearest sense of a name is taken that any cell has: the heading itself, then the heading without
-what stands in brackets, then words within it.
+what is in brackets, then words within it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ AnyTable = TypeVar("AnyTable", bound=_Numbered)
 
 
 def tables_named(name: str, tables: Iterable[AnyTable]) -> list[AnyTable]:
-    """The tables that `name` («Table 2», «tab:main») can mean."""
+    """The tables that `name` ("Table 2", "tab:main") can mean."""
     wanted = name_of(
         re.sub(r"^\s*(table|tab\.?)\s+(?=\S)", "", name, flags=re.IGNORECASE).strip("~: .")
     )
@@ -106,7 +106,7 @@ def in_column(names: Sequence[str], table: PaperTable) -> list[Cell]:
 
 def _leads_to(cell: Cell, row: Sequence[str], column: Sequence[str], alike: Alike) -> bool:
     rows, columns = _row_texts(cell), _column_texts(cell)
-    # a section's name stands over columns as well as over rows
+    # a section's name is over columns as well as over rows
     upright = _all_named(row, rows, alike) and _all_named(column, columns + rows[:1], alike)
     return upright or (_all_named(row, columns, alike) and _all_named(column, rows, alike))
 

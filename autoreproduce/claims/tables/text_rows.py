@@ -1,6 +1,6 @@
-"""Rows of tables that a PDF gives only as lines of text: «Ours (2 layers) 71.4±0.8 – 80.0».
+"""Rows of tables that a PDF gives only as lines of text: "Ours (2 layers) 71.4±0.8 – 80.0".
 
-A line's values are its fields from the end leftwards up to the first word; what stands before them
+A line's values are its fields from the end leftwards up to the first word; what comes before them
 is the row's label. A number in brackets with words, a citation's, and one behind an equals sign
 belong to the label.
 """
@@ -15,7 +15,7 @@ from autoreproduce.claims.plain import plain
 from autoreproduce.claims.tables.cells import is_empty, is_value
 
 WITHHELD = "[withheld]"  # what `blanking` writes instead of a value
-_NO_VALUE = re.compile(  # «(Kipf & Welling, 2017)», «[12]», «{1}»
+_NO_VALUE = re.compile(  # "(Kipf & Welling, 2017)", "[12]", "{1}"
     r"\([^()]*[A-Za-z][^()]*\)|\[\d{1,3}(?:[,;–-]\s*\d{1,3}){0,9}\]|\{[^{}]*\}"
 )
 _CONTINUES = re.compile(r"[±^_%†‡§*·×/]|\+/-|\\pm|\([^()]*\)\S*$|\+\d")
@@ -39,7 +39,7 @@ class LineField:
 
     @property
     def is_value(self) -> bool:
-        """True for a number or one that is withheld; not for «–» or «OOM»."""
+        """True for a number or one that is withheld; not for "–" or "OOM"."""
         return self.is_withheld or is_value(plain(without_marks(self.text)))
 
 
@@ -85,7 +85,7 @@ def numbers_within(label: str) -> list[tuple[int, int]]:
 def _field_spans(masked: str) -> list[tuple[int, int]]:
     """The words of a line; what belongs to the number before it (± 0.3, (0.3), %) is one with it.
 
-    A sign of a missing value is a field of its own, though «– 81.1» looks like a negative number.
+    A sign of a missing value is a field of its own, though "– 81.1" looks like a negative number.
     """
     spans: list[tuple[int, int]] = []
     for found in re.finditer(r"\S+", masked):

@@ -1,6 +1,6 @@
 """Tables that a PDF gives only as lines of text: blocks of rows directly above or below a caption.
 
-Which cell stands in which column is lost in such a text. The columns are known only if the heading
+Which cell is in which column is lost in such a text. The columns are known only if the heading
 line has as many fields as a row has values.
 """
 
@@ -19,7 +19,7 @@ _LONGEST_LINE = 300  # characters; anything longer is a paragraph
 _MOST_WORDS = 8  # of a heading or a section within a table
 _MOST_SMALL = 6  # words in small letters beside the values of a row
 _HEADINGS = 3  # lines above the first row that can be its heading
-_OF_LABELS = re.compile(  # the first word of a heading that stands over labels and not over values
+_OF_LABELS = re.compile(  # the first word of a heading that is over labels and not over values
     r"(?:model|method|dataset|name|algorithm|set|data|system|approach|task|setting|operation|op"
     r"|parameter|variant|architecture|network|baseline|corpus|type|configuration|ablation)s?",
     re.IGNORECASE,
@@ -84,7 +84,7 @@ def text_tables_in(text: str, parsed: Sequence[PaperTable] = ()) -> list[TextTab
 
 
 def _heads(first: TextRow, second: TextRow) -> bool:
-    """True for «Method 1-shot 5-shot» over decimals."""
+    """True for "Method 1-shot 5-shot" over decimals."""
     decimals = [field for field in second.fields if "." in field.text or field.is_withheld]
     exact = any(re.search(r"[.%±]|\[withheld", field.text) for field in first.fields)
     return not exact and len(decimals) * 2 >= len(second.fields)

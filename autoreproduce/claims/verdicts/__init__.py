@@ -1,5 +1,5 @@
 """The verdict on each claim and on the whole, by rules that are frozen before anything is measured.
 
 `comparable` asks whether two numbers are of one kind, `intervals` how far apart they may be,
-`verdict` judges a claim, `orderings` «A is better than B», and `overall` the experiment.
+`verdict` judges a claim, `orderings` "A is better than B", and `overall` the experiment.
 """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field
@@ -9,6 +11,9 @@ from pydantic import Field
 from autoreproduce.claims.claim import Claim, Frozen, Scale
 from autoreproduce.claims.plain import words
 
+Word = Literal[
+    "reproduced", "close", "off", "opposite", "untestable", "not comparable", "not measured"
+]
 SCALE_SLIP = (
     3.0  # a percentage read as a fraction is off by 100, give or take the result's own difference
 )
@@ -73,8 +78,32 @@ def scale_slip(claim: Claim, mean: float) -> str:
 
 
 def beside(claim: Claim, other: Claim) -> bool:
-    """True if `other` is a baseline for this claim: same metric, split, scale, row or column."""
-    same = ("experiment", "metric", "direction", "scale", "split", "per")
+    """True if `other` is a baseline for this claim: same metric, split, scale, and the same data.
+
+    In a table that is the same column or row, and one heading alone tells the two apart, the
+    method's. Of "clean labels, distilled" and "clean features, privileged" two things do.
+    """
+    same = ("experiment", "metric", "direction", "kind", "scale", "split", "per")
     if not other.is_baseline or any(getattr(claim, name) != getattr(other, name) for name in same):
         return False
-    return claim.column == other.column or claim.row == other.row
+    if claim.kind != "number" or claim.direction == "match":
+        return False
+    if claim.column == other.column:
+        return _one_differs(claim.row, other.row, unequal=bool(claim.column))
+    rows = claim.row == other.row
+    return rows and _one_differs(claim.column, other.column, unequal=False)
+
+
+def _one_differs(ours: Sequence[str], theirs: Sequence[str], *, unequal: bool) -> bool:
+    """Whether one part of the headings differs; of another number of parts the answer is
+    `unequal`.
+    """
+    if len(ours) != len(theirs):
+        return unequal
+    differing = [pair for pair in zip(ours, theirs, strict=True) if pair[0] != pair[1]]
+    if len(differing) != 1:
+        return False
+    parts: list[list[str]] = [re.split(r",\s+", heading) for heading in differing[0]]
+    if len(parts[0]) != len(parts[1]):
+        return True
+    return [one != other for one, other in zip(parts[0], parts[1], strict=True)].count(True) == 1

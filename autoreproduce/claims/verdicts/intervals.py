@@ -2,9 +2,9 @@
 
 An interval must be one for prediction. A 95 % confidence interval of one experiment holds the
 mean of a second one of the same size in 83 % of cases only (Cumming, Williams and Fidler,
-«Replication and researchers' understanding of confidence intervals», Understanding Statistics 3,
-2004); so a good reproduction would fail one time in six. Patil, Peng and Leek («What should
-researchers expect when they replicate studies?», Perspectives on Psychological Science 11, 2016)
+"Replication and researchers' understanding of confidence intervals", Understanding Statistics 3,
+2004); so a good reproduction would fail one time in six. Patil, Peng and Leek ("What should
+researchers expect when they replicate studies?", Perspectives on Psychological Science 11, 2016)
 take prediction intervals for that reason, and so does CORE-Bench.
 
 (a) The paper gives mean x̄ ± s over n runs, here ȳ is the mean of m: |ȳ − x̄| ≤ t(.975,
@@ -26,6 +26,7 @@ from statistics import fmean, stdev
 from typing import Literal
 
 from autoreproduce.claims.claim import Claim, Rules
+from autoreproduce.claims.verdicts.quantiles import t_quantile
 
 
 @dataclass(frozen=True)
@@ -35,13 +36,6 @@ class Interval:
     half: float
     rule: Literal["a", "b"]
     why: str
-
-
-def t_quantile(confidence: float, freedom: int) -> float:
-    """The two-sided quantile of Student's t: 4.303 for 0.95 and 2 degrees of freedom."""
-    from scipy.special import stdtrit  # half a second to import: here, where it is used
-
-    return float(stdtrit(freedom, (1 + confidence) / 2))
 
 
 def paper_deviation(claim: Claim) -> float | None:

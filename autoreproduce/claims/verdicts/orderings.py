@@ -1,9 +1,9 @@
-"""«A is better than B»: whether it holds in our runs, paired by seed.
+"""Whether "A is better than B" holds in our runs, paired by seed.
 
 Chance alone puts all of m paired runs in the right order with probability 2⁻ᵐ: 1/8 for three
 seeds, 1/32 for five. So an ordering holds where our means agree with it and a sign test says p ≤
 0.05, which takes five seeds at least; with fewer there is the direction only. (Bouthillier et
-al., «Accounting for variance in machine learning benchmarks», MLSys 2021, ask for P(A > B) ≥ 0.75
+al., "Accounting for variance in machine learning benchmarks", MLSys 2021, ask for P(A > B) ≥ 0.75
 over some 29 pairs: more than a reproduction can mostly pay.)
 """
 
@@ -68,8 +68,8 @@ def _word_and_reason(
     if ours.scale != theirs.scale:
         return "not measured", f"the two are on other scales ({ours.scale}, {theirs.scale})"
     gap = claim.sign * (fmean(ours.values) - fmean(theirs.values))
-    pairs = _paired_values(ours, theirs)
-    wins, losses = _wins_and_losses(claim.sign, pairs)
+    pairs = paired_values(ours, theirs)
+    wins, losses = wins_and_losses(claim.sign, pairs)
     if gap <= 0:
         return (
             "does not hold",
@@ -85,7 +85,7 @@ def _word_and_reason(
     return ("holds" if chance <= LEVEL else "same direction only"), why
 
 
-def _paired_values(ours: MeasuredAs, theirs: MeasuredAs) -> list[tuple[float, float]]:
+def paired_values(ours: MeasuredAs, theirs: MeasuredAs) -> list[tuple[float, float]]:
     """Values of the same seed; if no seeds are known, by position of as many runs."""
     if ours.seeds and theirs.seeds:
         other = dict(zip(theirs.seeds, theirs.values, strict=False))
@@ -95,7 +95,7 @@ def _paired_values(ours: MeasuredAs, theirs: MeasuredAs) -> list[tuple[float, fl
     return list(zip(ours.values, theirs.values, strict=True))
 
 
-def _wins_and_losses(sign: int, pairs: Sequence[tuple[float, float]]) -> tuple[int, int]:
+def wins_and_losses(sign: int, pairs: Sequence[tuple[float, float]]) -> tuple[int, int]:
     """How many pairs are in the right order and how many in the other; equal ones are neither."""
     gaps = [sign * (one - other) for one, other in pairs]
     return sum(gap > 0 for gap in gaps), sum(gap < 0 for gap in gaps)

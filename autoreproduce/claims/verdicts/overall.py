@@ -1,13 +1,15 @@
 """The verdict on the whole: the numbers, and apart from them the method.
 
 A number alone is no reproduction if another method reaches it too. So the sentence has two
-halves, and the second reads «not verified» until structure, choices or a judge have spoken.
+halves, and the second reads "not verified" until structure, choices or a judge have spoken.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Literal
+
+from pydantic import Field
 
 from autoreproduce.claims.claim import Claim, Frozen
 from autoreproduce.claims.verdicts.orderings import OrderVerdict
@@ -31,7 +33,7 @@ class Method(Frozen):
     score: float | None = None
 
     @property
-    def verified(self) -> bool:
+    def observed(self) -> bool:
         """True if something was compared and all of it agreed."""
         return self.compared > 0 and self.agreed == self.compared
 
@@ -47,7 +49,8 @@ class Method(Frozen):
             return f"method judged {self.score:.3g} of 100 from the paper"
         if not self.compared:
             return "method not verified"
-        word = "verified" if self.verified else "differs" if self.differs else "not verified"
+        # what a probe saw from inside the program can be faked, so it verifies nothing
+        word = "observed" if self.observed else "differs" if self.differs else "not observed"
         return f"method {word} by {self.by} ({self.agreed} of {self.compared})"
 
 
@@ -66,11 +69,16 @@ class Overall(Frozen):
     method: Method = Method()
     method_needed: bool = False
     single: bool = False
+    exact: int = Field(
+        0,
+        description="claims reproduced since they agree in every printed digit",
+        exclude_if=lambda claims: not claims,
+    )
 
     @property
     def doubtful(self) -> bool:
-        """True if the method differs, or is not verified though the number cannot tell it."""
-        return self.method.differs or (self.method_needed and not self.method.verified)
+        """True if the method differs, or is not observed though the number cannot tell it."""
+        return self.method.differs or (self.method_needed and not self.method.observed)
 
     @property
     def title(self) -> str:
@@ -80,7 +88,7 @@ class Overall(Frozen):
         return self.word
 
     def meets(self, require: Require) -> bool:
-        """Whether `--require` is met; for «reproduced» the method must not be in doubt."""
+        """Whether `--require` is met; for "reproduced" the method must not be in doubt."""
         if require == "partly":
             return self.word in ("reproduced", "partly")
         return self.word == "reproduced" and not self.doubtful
@@ -107,6 +115,7 @@ def overall(
     words = [verdict.word for verdict in counted]
     broken = sum(order.word == "does not hold" for order in orders)
     return Overall(
+        exact=sum(verdict.exact > 0 for verdict in counted),
         word=_overall_word(words, broken),
         reproduced=words.count("reproduced"),
         close=words.count("close"),
@@ -132,7 +141,7 @@ def _overall_word(words: Sequence[str], broken: int) -> OverallWord:
 
 
 def sentence(result: Overall) -> str:
-    """The one sentence that stands above everything else."""
+    """The one sentence that is above everything else."""
     number = {
         "reproduced": "number reached" if result.counted == 1 else "numbers reached",
         "partly": _partial_counts(result),
@@ -147,6 +156,8 @@ def sentence(result: Overall) -> str:
         * bool(result.broken)
     )
     hint = "; one run only: more seeds can say more" if result.single and result.close else ""
+    if result.exact:
+        number += f", {result.exact} of {result.counted} in every printed digit"
     title = result.title[0].upper() + result.title[1:]
     return f"{title}: {number}{broken}; {result.method.text}{hint}."
 

@@ -70,6 +70,7 @@ class ReadingsVerdict(Frozen):
     results: tuple[ReadingResult, ...]
     planned: int
     skipped: str = Field("", description="why some did not run")
+    comparable: bool = Field(True, description="False: no claim can be compared with the paper")
 
     @property
     def alternatives(self) -> tuple[ReadingResult, ...]:
@@ -92,6 +93,8 @@ class ReadingsVerdict(Frozen):
         return self._better(lambda result: result.reached)
 
     def _better(self, reached: Callable[[ReadingResult], Reached]) -> ReadingResult | None:
+        if not self.comparable:
+            return None
         most = max((_STRENGTH[reached(one)] for one in self.results), default=0)
         if not self.results or most <= _STRENGTH[reached(self.results[0])]:
             return None
@@ -102,6 +105,9 @@ class ReadingsVerdict(Frozen):
         tested = len(self.alternatives)
         if not tested:
             return ""
+        if not self.comparable:
+            ran = "reading ran and shows" if tested == 1 else "readings ran and show"
+            return f"{tested} alternative {ran} how far the number moves"
         if better := self._better(reached):
             return f"{reached(better)} only under {better.label}, {self._meaning(better)}"
         default = reached(self.results[0])

@@ -5,20 +5,22 @@ The rules are frozen with the claims, before anything is measured. The first tha
 - not measured: the program gave no finite number of at most 1e100 for it;
 - not comparable: another split, epoch, unit or scale, or a choice was scaled down;
 - untestable: some runs gave no number;
+- a bound, rank, order or equality: as `statements` says;
 - reproduced: at least two runs, their mean within the prediction interval and within the cap, and
-  known to within the cap; one run for which this holds is close;
+  known to within the cap; one run for which this holds is close, unless it and others agree with
+  the paper's numbers in every printed digit (`exact`);
 - opposite: the gain over the baseline has the other sign, by more than our mean is uncertain;
 - close: within the margin;
 - untestable: one run, and what the paper's ± means is not stated, and it may mean so much;
 - off: anything else.
 
-A number far better than the paper's is «off (better)» and no success: a leak, another split or an
+A number far better than the paper's is "off (better)" and no success: a leak, another split or an
 easier metric are likelier than a better method, and the paper's number was not found again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
@@ -26,10 +28,10 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field
 
-from autoreproduce.claims.claim import Claim, ClaimsFile, Frozen, Rules, finite
+from autoreproduce.claims.claim import Claim, Frozen, Rules
 from autoreproduce.claims.verdicts.comparable import (
     MeasuredAs,
-    beside,
+    Word,
     other_setting,
     rescaled,
     scale_slip,
@@ -43,11 +45,9 @@ from autoreproduce.claims.verdicts.intervals import (
     prediction_interval,
     standard_error,
 )
+from autoreproduce.claims.verdicts.statements import judge_statement
 from autoreproduce.trials.metrics_file import is_usable
 
-Word = Literal[
-    "reproduced", "close", "off", "opposite", "untestable", "not comparable", "not measured"
-]
 WIDEST = 15.6  # deviations that a ± may stand for: rule (a) for n = 2 and one run
 
 
@@ -69,11 +69,21 @@ class Verdict(Frozen):
         None, description="share of the paper's gain over its baseline; below 0: a loss"
     )
     rule: Literal["", "a", "b", "c"] = ""
+    exact: int = Field(
+        0,
+        description="digits that agree, all that are printed; 0 if that is not the reason",
+        exclude_if=lambda digits: not digits,
+    )
+    better: bool = Field(
+        False,
+        description="the gap is in the metric's better direction",
+        exclude_if=lambda better: not better,
+    )
 
     @property
     def text(self) -> str:
         """The word, with the direction of a gap."""
-        return "off (better)" if self.word == "off" and (self.difference or 0) > 0 else self.word
+        return "off (better)" if self.word == "off" and self.better else self.word
 
 
 class Baseline(NamedTuple):
@@ -106,11 +116,15 @@ def judge(
     reason = incomparable or other_setting(claim, measured)
     if reason:
         return _without_comparison(claim, "not comparable", reason, measured.values)
+    claim = claim.meant
     values = tuple(value * rescaled(claim, measured) for value in measured.values)
     usable = [value for value in values if is_usable(value)]
     if len(usable) < len(values):
         why = f"{len(values) - len(usable)} of {len(values)} runs gave no finite number"
         return _without_comparison(claim, "untestable", why, usable)
+    if claim.kind != "number":
+        word, why = judge_statement(claim, values, rules)
+        return _without_comparison(claim, word, why, values)
     if slip := scale_slip(claim, fmean(values)):
         return _without_comparison(claim, "not comparable", slip, values)
     return _Comparison(claim, values, measured.items, baseline, rules).verdict()
@@ -218,6 +232,7 @@ class _Comparison:
         word, why = self.word()
         difference = self.claim.sign * (self.mean - self.claim.value)
         rule: Literal["a", "b", "c"] = self.interval.rule if self.interval else "c"
+        better = difference > 0 and self.claim.direction != "match"
         return Verdict(
             claim=self.claim.id,
             word=word,
@@ -232,44 +247,5 @@ class _Comparison:
             if self.our_gain is not None and self.paper_gain
             else None,
             rule=rule,
+            better=better,
         )
-
-
-def judge_all(
-    file: ClaimsFile,
-    measured: Mapping[str, MeasuredAs],
-    incomparable: Mapping[str, str] | None = None,
-) -> list[Verdict]:
-    """The verdicts on all claims, in their order. Both mappings are by the claim's id."""
-    reasons = incomparable or {}
-    return [
-        judge(
-            claim,
-            measured.get(claim.id),
-            baseline=baseline_of(claim, file.claims, measured),
-            incomparable=reasons.get(claim.id, ""),
-            rules=file.rules,
-        )
-        for claim in file.claims
-    ]
-
-
-def baseline_of(
-    claim: Claim, claims: Sequence[Claim], measured: Mapping[str, MeasuredAs] | None = None
-) -> Baseline | None:
-    """The strongest baseline that the paper's number beats, beside the claim in its table."""
-    if claim.is_baseline:
-        return None
-    beaten = [
-        other
-        for other in claims
-        if beside(claim, other) and claim.sign * (claim.value - other.value) > 0
-    ]
-    if not beaten:
-        return None
-    best = max(beaten, key=lambda other: claim.sign * other.value)
-    ours = (measured or {}).get(best.id)
-    if ours is None or not ours.values or not finite(ours.values) or other_setting(best, ours):
-        return Baseline(best.value)
-    mean = fmean(ours.values) * rescaled(best, ours)
-    return Baseline(best.value, None if scale_slip(best, mean) else mean)

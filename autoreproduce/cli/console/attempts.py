@@ -24,8 +24,15 @@ if TYPE_CHECKING:
 
 
 def command_line() -> str:
-    """What the user typed, to be typed again."""
-    return shlex.join(["python", "-m", "autoreproduce", *sys.argv[1:]])
+    """What the user typed, to be typed again; it's written down, so without --notify, whose
+    address is often its own key.
+    """
+    given = list(sys.argv[1:])
+    while "--notify" in given:
+        at = given.index("--notify")
+        del given[at : at + 2]
+    given = [word for word in given if not word.startswith("--notify=")]
+    return shlex.join(["python", "-m", "autoreproduce", *given])
 
 
 def view_kind(json: bool) -> Kind:
@@ -41,9 +48,9 @@ def terminal_view(json: bool, runs: Path | None = None, solver: str = "autorepro
 def _view_of(kind: Kind, runs: Path | None, solver: str, task: Task) -> View:
     view = open_view(kind, sys.stdout, task)
     if runs is not None:
-        from autoreproduce.runner.expected import RemainingTime, earlier_trials
+        from autoreproduce.runner.expected import RemainingTime, earlier_outcomes
 
-        view.progress.remaining = RemainingTime(earlier_trials(runs, task, solver))
+        view.progress.remaining = RemainingTime(earlier_outcomes(runs, task, solver))
     return view
 
 

@@ -95,6 +95,8 @@ def draw(progress: TrialProgress, title: str, width: int = 80) -> RenderableType
             Text("  │ " + line, style="dim", no_wrap=True, overflow="ellipsis")
             for line in progress.lines
         ]
+        curves = progress.pace.curves(width=max(width - 40, 8))
+        parts += [Text("  " + line, style="cyan", no_wrap=True) for line in curves]
     parts += [Text("  ! " + note, style="yellow") for note in progress.notes]
     return Group(*parts, _totals_line(progress))
 

@@ -47,12 +47,12 @@ def notify(to: str | None, event: Mapping[str, Any], note: Callable[[str], None]
 
 def _send(to: str, event: Mapping[str, Any], problems: list[str]) -> None:
     """Post the event; `problems` becomes what was wrong. No body is read of the answer."""
-    import httpx
+    import httpx2
 
     try:
-        with httpx.stream("POST", to, json=dict(event), timeout=SECONDS) as answer:
+        with httpx2.stream("POST", to, json=dict(event), timeout=SECONDS) as answer:
             status = answer.status_code
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
         problems[:] = [f"the notification was not delivered ({type(error).__name__})"]
         return
     refused = status >= 300

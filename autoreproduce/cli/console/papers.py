@@ -10,7 +10,11 @@ from autoreproduce.evaluation.paper_page import DATA
 from autoreproduce.evaluation.report.wording import clean, duration, money, short_count
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from autoreproduce.claims.experiments import PaperExperiment, PaperPlan
+    from autoreproduce.cli.options import RequireWord
+    from autoreproduce.config import Settings
     from autoreproduce.runner.whole_paper.plan import PlannedPaper
     from autoreproduce.runner.whole_paper.run import PaperReproduction
 
@@ -110,3 +114,56 @@ def _end_fields(done: PaperReproduction) -> dict[str, Any]:
     ]
     not_run = [one.name for one in done.chosen[len(done.trials) :]]
     return {"event": "paper", "report": str(done.report), "trials": trials, "not_run": not_run}
+
+
+def reproduce_named(
+    names: list[str],
+    paper: tuple[str | None, Path | None],
+    settings: Settings,
+    data: Path | None,
+    how: tuple[int, str, str],
+    require: RequireWord | None,
+    json: bool,
+    notify: str | None,
+) -> None:
+    """Several experiments of a paper, each `how`: its number, instruction and solver. The exit code
+    is the highest of their trials.
+    """
+    import typer
+
+    from autoreproduce.cli.console.attempts import (
+        command_line,
+        exit_code,
+        notify_end,
+        terminal_view,
+        unmet_requirement,
+        write_end,
+    )
+    from autoreproduce.runner.api_results import note_to_stderr
+    from autoreproduce.runner.whole_paper.plan import paper_source
+    from autoreproduce.runner.whole_paper.run import PaperRequest, reproduce_experiments
+
+    trial, instruction, solver = how
+    source, command = paper_source(*paper), command_line()
+    request = PaperRequest(
+        source, names, settings, data, trial, instruction, command=command, solver=solver
+    )
+    done = reproduce_experiments(
+        request,
+        note_to_stderr,
+        terminal_view(json, settings.runs_dir, solver),
+        lambda each: write_end(each, json, f"--trial {trial + 1}"),
+    )
+    print_paper_end(done, json)
+    for each in done.trials:
+        notify_end(each, notify)
+    codes = [code for each in done.trials if (code := exit_code(each))]
+    unmet = [
+        f"{one.name}: {text}"
+        for one, each in zip(done.chosen, done.trials, strict=False)
+        if (text := unmet_requirement(each, require))
+    ]
+    for text in unmet:
+        typer.echo(text, err=True)
+    if codes or unmet:
+        raise typer.Exit(max(codes, default=1))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TextIO
 
 from autoreproduce.evaluation.report.timeline import PhaseSums
 from autoreproduce.evaluation.report.wording import PHASES, clean, duration
+from autoreproduce.trials.printed import PrintedSteps
 from autoreproduce.trials.steps import FetchResult, ModelResult, Step
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class TrialProgress:
         self.lines: deque[str] = deque(maxlen=8)
         self.notes: deque[str] = deque(maxlen=4)
         self.remaining: RemainingTime | None = None
+        self.pace = PrintedSteps(clock)
         self._rest = ""
         self._program_ended = False
         self._bar = False  # the newest line is a progress bar's, to be replaced by its next state
@@ -49,12 +51,14 @@ class TrialProgress:
 
     @property
     def left_seconds(self) -> float | None:
-        """What the trial may still take, None if unknown."""
+        """What the running program's steps, else earlier trials, leave to take; None if unknown."""
+        if (left := self.pace.seconds_left) is not None:
+            return left
         return self.remaining.seconds(self.elapsed) if self.remaining else None
 
     @property
     def left_words(self) -> str:
-        """«, about 9 min left», "" if unknown."""
+        """The text ", about 9 min left", or "" if that isn't known."""
         left = self.left_seconds
         if left is None:
             return ""
@@ -92,9 +96,10 @@ class TrialProgress:
         """Take in what the program prints: the newest lines that it completed, cleaned, and how
         many more.
 
-        A carriage return completes a line too, so a progress bar is seen moving; it stands in one
+        A carriage return completes a line too, so a progress bar is seen moving; it is in one
         line.
         """
+        self.pace.take(text)
         *pieces, self._rest = re.split(r"(?<=[\r\n])", self._rest + text)
         self._rest = self._rest[-4000:]  # a program that never ends its line
         lines = []
@@ -116,6 +121,7 @@ class TrialProgress:
 
     def _end_program(self) -> None:
         """Its last lines stay to be read until another program prints."""
+        self.pace.end()
         rest, self._rest = clean(self._rest)[:LINE].rstrip(), ""
         if rest:
             self._add_line(rest, bar=False)

@@ -1,4 +1,4 @@
-"""Text that talks to a judge: «give this full marks», in any of a dozen languages.
+"""Text that talks to a judge: "give this full marks", in any of a dozen languages.
 
 Code is evidence and never an instruction, so what addresses a judge is found and withheld. Only
 texts are looked at (comments, strings, prose in a configuration): never code, and never a value

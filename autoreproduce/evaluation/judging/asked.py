@@ -1,4 +1,4 @@
-"""What stands behind a judged score: the prompts, key points and reference that were shown, the
+"""What is behind a judged score: the prompts, key points and reference that were shown, the
 judges as their endpoints named them, and the version of this program.
 
 Two scores are comparable only if these agree, so each judged entry of `scores.json` has them.
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from autoreproduce import __version__
 from autoreproduce.config import digest
+from autoreproduce.contracts import VERSION
 from autoreproduce.models.open import endpoint_host
 from autoreproduce.trials.steps import model_results
 
@@ -35,7 +35,7 @@ def asked_with(
     """
     reference = material.reference if with_reference else None
     return {
-        "version": __version__,
+        "version": VERSION,
         "prompts": digest([judge.prompts().digest() for judge in judges[:1]]),
         "points": _points_entry(material) if with_points else None,
         "reference": digest(reference.files) if reference else None,

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 import tokenize
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from autoreproduce.evaluation.judging.addresses import addresses_judge
 from autoreproduce.evaluation.judging.neutral_imports import ModuleNames, neutral_imports
@@ -29,6 +30,8 @@ from autoreproduce.evaluation.judging.withheld import (
     with_names,
 )
 from autoreproduce.files.bounded import parse_python
+
+_SEPARATORS = re.compile("[\x0b\x1c-\x1e\x85\u2028\u2029]")  # lines end there for some readers
 
 
 @dataclass(frozen=True)
@@ -55,8 +58,11 @@ class Blind:
 def blind(program: Program, stem: str = "file") -> Blind:
     """The program made blind: its files in the order of their paths, as file_1.py, file_2.py, …
 
-    `stem`: another word than «file», since two programs in one prompt must not share names.
+    `stem`: another word than "file", since two programs in one prompt must not share names.
     """
+    program = replace(
+        program, files={name: _with_plain_ends(text) for name, text in program.files.items()}
+    )
     names = {
         path: f"{stem}_{n}.{path.rpartition('.')[2]}"
         for n, path in enumerate(sorted(program.files), 1)
@@ -66,7 +72,7 @@ def blind(program: Program, stem: str = "file") -> Blind:
     files, addresses = [], []
     for path, name in names.items():
         text = program.files[path]
-        python = _python_tree(text) if path.endswith(".py") else None
+        python = _python_tree(text) if path.lower().endswith(".py") else None
         if python is None:
             blind_text, found = blind_prose(path, text)
         else:
@@ -74,6 +80,14 @@ def blind(program: Program, stem: str = "file") -> Blind:
         files.append(BlindFile(name, path, blind_text))
         addresses += found
     return Blind(files, addresses)
+
+
+def _with_plain_ends(text: str) -> str:
+    """The text with the line ends that Python sees: else its lines were not those that are shown,
+    and what looks like a line's end would show as text outside the listing.
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "")
+    return _SEPARATORS.sub(" ", text)
 
 
 def _python_tree(text: str) -> ast.Module | None:

@@ -30,7 +30,7 @@ def disguise(files: Mapping[str, str]) -> dict[str, str]:
 
 
 def _renamable_names(trees: list[ast.Module]) -> set[str]:
-    """Functions and classes at the top of a file whose names nothing else bears."""
+    """Functions and classes at the top of a file whose names nothing else has."""
     defined = {
         node.name
         for tree in trees

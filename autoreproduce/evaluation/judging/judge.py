@@ -1,7 +1,7 @@
 """A judge: a model that reads programs and answers in data. Each question is durable: a journal in
 a folder of its own.
 
-A question's folder bears the digest of all that was asked, so scoring again with the same question
+A question's folder has the digest of all that was asked, so scoring again with the same question
 costs nothing and with another one it is asked anew. A reply that could not be used is kept where it
 is, and the next time the question gets a folder of its own: an unusable reply is never a score, and
 never for ever.

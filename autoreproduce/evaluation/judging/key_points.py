@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoreproduce.benchmarks.reproducebench.schema import Points
+from autoreproduce.benchmarks.reproducebench.curated import Points
 from autoreproduce.config import digest
 from autoreproduce.errors import PaperError
 from autoreproduce.papers.reading import read_paper, saved_paper

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from autoreproduce.benchmarks.reproducebench import tasks as reproducebench
-from autoreproduce.benchmarks.reproducebench.schema import Point, Points
+from autoreproduce.benchmarks.reproducebench.curated import Point, Points
 from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.evaluation.judging.program import Program, is_text, program_below, read_program
 from autoreproduce.evaluation.report.versions import tracked_files

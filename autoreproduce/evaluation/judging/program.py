@@ -8,6 +8,7 @@ text (data, pictures, weights) is named and left out.
 from __future__ import annotations
 
 import tempfile
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ from autoreproduce.files.tree import Tree, TreeEntry
 from autoreproduce.models.errors import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
 TEXT = {".py", ".ipynb", ".yaml", ".yml", ".json", ".toml", ".cfg", ".ini", ".sh"}
 LARGEST = 1_000_000  # bytes of one file; what is larger is data
@@ -71,17 +72,42 @@ def read_program(
 
     Raises UsageError if there is nothing, or it cannot be unpacked or cloned.
     """
+    with opened_source(source) as root:
+        return program_at(root, source, without, kinds, skipped)
+
+
+def program_at(
+    root: Path,
+    source: str,
+    without: Sequence[Path] = (),
+    kinds: Collection[str] = TEXT,
+    skipped: Collection[str] = SKIPPED,
+) -> Program:
+    """The program at `root`, which `opened_source` made of `source`."""
+    if not root.is_dir():
+        return _one_file(root, kinds)
+    found = program_below(root, without, kinds, skipped)
+    return replace(found, origin=shown(source) if is_url(source) else source)
+
+
+@contextmanager
+def opened_source(source: str) -> Iterator[Path]:
+    """The folder or the file that `source` is, cloned or unpacked where it has to be.
+
+    Raises UsageError as `read_program`.
+    """
     if is_url(source):
         with tempfile.TemporaryDirectory() as folder:
-            cloned = program_below(clone(source, Path(folder)), (), kinds, skipped)
-            return Program(cloned.files, cloned.unread, shown(source))
+            yield clone(source, Path(folder))
+        return
     path = Path(source)
     if not path.exists():
         raise UsageError(
             f"{source} does not exist", fix="name a file, a folder, an archive or a git URL"
         )
     if path.is_dir():
-        return replace(program_below(path.resolve(), without, kinds, skipped), origin=source)
+        yield path.resolve()
+        return
     if not path.is_file():
         raise UsageError(
             f"{source} is no plain file", fix="name a file, a folder, an archive or a git URL"
@@ -89,8 +115,9 @@ def read_program(
     if is_archive(path):
         with tempfile.TemporaryDirectory() as folder:
             confined(unpack, path, Path(folder), what=source)
-            return replace(program_below(Path(folder), (), kinds, skipped), origin=source)
-    return _one_file(path, kinds)
+            yield Path(folder)
+        return
+    yield path
 
 
 def _one_file(path: Path, kinds: Collection[str]) -> Program:
@@ -114,21 +141,17 @@ def program_below(
 
     The arguments are those of `read_program`.
     """
-    place = root.parent.resolve() / root.name
-    own = {path.relative_to(place) for path in map(Path.resolve, without) if place in path.parents}
     tree, files, unread = Tree(root), dict[str, str](), dict[str, str]()
-    found = [
-        entry
-        for entry in _program_entries(tree, skipped)
-        if not own & set(PurePosixPath(entry.name).parents)
-    ]
+    found = own_entries(root, without, skipped)
     texts = (entry.name for entry in found if is_text(entry.name, kinds))
     first = set(sorted(texts, key=_may_be_data)[:MOST])
     names = {entry.name for entry in found}
     for entry in found:
         name = entry.name.encode("utf-8", "replace").decode()
         text, why = _read_text(tree, entry, kinds)
-        if text is None:
+        if not name.isprintable():  # a name stands on a line of a prompt
+            unread[repr(name)] = "its name has a line break or another control character"
+        elif text is None:
             unread[name] = why
         elif entry.name in first:  # a notebook may have a module of the same name beside it
             taken = entry.name.endswith(".ipynb") and _python_name(entry.name) in names
@@ -138,7 +161,25 @@ def program_below(
     return Program(files, unread)
 
 
-def _program_entries(tree: Tree, skipped: Collection[str]) -> list[TreeEntry]:
+def own_entries(
+    root: Path,
+    without: Sequence[Path],
+    skipped: Collection[str],
+    written: Collection[str] = WRITTEN,
+) -> list[TreeEntry]:
+    """The files and links of the program in a folder, by path, but for files named in `written`."""
+    place = root.parent.resolve() / root.name
+    own = {path.relative_to(place) for path in map(Path.resolve, without) if place in path.parents}
+    return [
+        entry
+        for entry in _program_entries(Tree(root), skipped, written)
+        if not own & set(PurePosixPath(entry.name).parents)
+    ]
+
+
+def _program_entries(
+    tree: Tree, skipped: Collection[str], written: Collection[str]
+) -> list[TreeEntry]:
     """The files and links in a tree, by path, without those of any Python environment."""
     try:
         found = [
@@ -154,7 +195,7 @@ def _program_entries(tree: Tree, skipped: Collection[str]) -> list[TreeEntry]:
     own = [
         entry
         for entry in found
-        if entry.kind in ("file", "link") and paths[entry].name not in WRITTEN
+        if entry.kind in ("file", "link") and paths[entry].name not in written
     ]
     return sorted(
         (e for e in own if not environments & set(paths[e].parents)), key=lambda e: paths[e].parts
@@ -194,7 +235,7 @@ def _notebook_code(text: str) -> tuple[str | None, str]:
             for cell in parse_json(text, largest=PICTURES)["cells"]
             if cell["cell_type"] == "code"
         ]
-        # a half of a surrogate pair, which JSON may hold, becomes «?»
+        # a half of a surrogate pair, which JSON may hold, becomes "?"
         sources = ["".join(cell["source"]).encode("utf-8", "replace").decode() for cell in cells]
         lines = [line for source in sources for line in [*source.split("\n"), ""]]
     except (ValueError, KeyError, TypeError):

@@ -10,17 +10,18 @@ from dataclasses import dataclass
 from autoreproduce.evaluation.judging.addresses import addresses_judge, name_addresses_judge
 
 REMOVED = "[text removed]"
-# What stands before a comment: quoted text, a # within a word, anything else.
+# What comes before a comment: quoted text, a # within a word, anything else.
 _BEFORE_COMMENT = re.compile(r"""^((?:[^'"#]|'[^']*'|"[^"]*"|(?<=\S)\#)*)(?<!\S)(\#.*)$""")
-_KEY = re.compile(r"^(\s*(?:-\s+)?[\w.\"'\- ]{1,60}?\s*[:=]\s*)(.*)$")
+_KEY = re.compile(r"[\w.\"'\- ]{0,60}")
+_SIGN = re.compile("[:=]")
 _NAME = re.compile(r"[^\W\d]\w*")
 _PROSE = 3  # words that make a value a text
 
 
 @dataclass(frozen=True)
 class Address:
-    """Text that addresses a judge, where it stood, and what was done: «gone» with all comments and
-    docstrings, «replaced» (a string, a configuration's text), «renamed» (a name).
+    """Text that addresses a judge, where it stood, and what was done: "gone" with all comments and
+    docstrings, "replaced" (a string, a configuration's text), "renamed" (a name).
     """
 
     file: str
@@ -35,7 +36,7 @@ def addressing_names(files: Mapping[str, str]) -> dict[str, str]:
     names = {
         name
         for path, text in sorted(files.items())
-        if path.endswith(".py")
+        if path.lower().endswith(".py")
         for name in _NAME.findall(text)
     }
     found = sorted(name for name in names if name_addresses_judge(name))
@@ -99,11 +100,13 @@ def blind_prose(path: str, text: str) -> tuple[str, list[Address]]:
     """
     lines, found = [], []
     for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            lines.append("")
+            continue
         bare, comment = _without_comment(line)
         if addresses_judge(comment):
             found.append(Address(path, number, "comment", comment.strip()[:200], "gone"))
-        key = _KEY.match(bare)
-        head, value = key.groups() if key else ("", bare)
+        head, value = _key_and_value(bare)
         if len(re.findall(r"[^\W\d_]+", value)) >= _PROSE and addresses_judge(value):
             found.append(Address(path, number, "text", value.strip()[:200], "replaced"))
             bare = head + REMOVED
@@ -111,8 +114,17 @@ def blind_prose(path: str, text: str) -> tuple[str, list[Address]]:
     return "\n".join(lines), found
 
 
+def _key_and_value(line: str) -> tuple[str, str]:
+    """`name: ` and what it is set to; "" and the line if it sets nothing. In linear time."""
+    sign = _SIGN.search(line)
+    if not sign or not sign.start() or not _KEY.fullmatch(line[: sign.start()].strip()):
+        return "", line
+    value = line[sign.end() :].lstrip()
+    return line[: len(line) - len(value)], value
+
+
 def _without_comment(line: str) -> tuple[str, str]:
-    """What stands before a comment, and the comment."""
+    """What comes before a comment, and the comment."""
     if line.lstrip().startswith("//"):
         return "", line
     found = _BEFORE_COMMENT.match(line)

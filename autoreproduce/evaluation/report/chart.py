@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from autoreproduce.evaluation.report.curves import Curves, Row, curves
+from autoreproduce.evaluation.report.curves import Curves, curves
 from autoreproduce.evaluation.report.wording import metric_words, number
+from autoreproduce.trials.printed import Row
 
 WIDTH, HEIGHT = 360, 190
 LEFT, RIGHT, TOP, BOTTOM = 58, 12, 14, 26
@@ -92,20 +93,25 @@ class Scale:
 
 
 def charts(
-    rows: list[Row], metric: str = "", band: tuple[float, float] | None = None
+    rows: list[Row],
+    metric: str = "",
+    band: tuple[float, float] | None = None,
+    logarithmic: bool = False,
 ) -> list[Chart]:
     """A chart for each quantity of a history, the metric with its `band` first; a line for each run
-    in it.
+    in it. `logarithmic`: wherever all values are above 0.
     """
     found = curves(rows)
     keys = sorted(
         found.quantities, key=lambda key: (key != metric, metric not in key if metric else False)
     )
-    made = (_chart_of(found, key, band if key == metric else None) for key in keys)
+    made = (_chart_of(found, key, band if key == metric else None, logarithmic) for key in keys)
     return [chart for chart in made if chart is not None][:MAX_CHARTS]
 
 
-def _chart_of(found: Curves, key: str, band: tuple[float, float] | None) -> Chart | None:
+def _chart_of(
+    found: Curves, key: str, band: tuple[float, float] | None, asked: bool
+) -> Chart | None:
     points = {
         label: [(x, row[key]) for x, row in rows if key in row]
         for label, rows in found.runs.items()
@@ -120,7 +126,7 @@ def _chart_of(found: Curves, key: str, band: tuple[float, float] | None) -> Char
     shown = list(known)[:MAX_LINES]
     good = [point for label in shown for point in known[label]]
     ys = [y for _, y in good] + list(band or ())
-    logarithmic = min(ys) > 0 and max(ys) / min(ys) > 50
+    logarithmic = min(ys) > 0 and (asked or max(ys) / min(ys) > 50)
     x_scale = Scale(min(x for x, _ in good), max(x for x, _ in good), LEFT, WIDTH - RIGHT)
     y_scale = Scale(min(ys), max(ys), HEIGHT - BOTTOM, TOP, logarithmic)
     lines = [

@@ -47,11 +47,13 @@ def claim_rows(found: TrialVerdict | None) -> list[ClaimRow]:
     claims = found.claims if found is not None else ()
     ordered = sorted(claims, key=lambda one: one.claim.is_baseline)
     readings = found.readings if found is not None else None
-    return [_row(one, readings.claim_text(one.claim.id) if readings else "") for one in ordered]
+    return [
+        claim_row(one, readings.claim_text(one.claim.id) if readings else "") for one in ordered
+    ]
 
 
 def ordering_lines(found: TrialVerdict | None) -> list[str]:
-    """«Ours better than Alpha: holds (right in 5 of 5 seeds)», one an ordering."""
+    """A line per ordering: "Ours better than Alpha: holds (right in 5 of 5 seeds)"."""
     if found is None:
         return []
     names = {one.claim.id: one.claim.place or one.claim.title for one in found.claims}
@@ -63,7 +65,7 @@ def ordering_lines(found: TrialVerdict | None) -> list[str]:
 
 
 def runs_line(found: TrialVerdict | None) -> str:
-    """«mean 0.0312 (95 % interval 0.0295–0.0329) over seeds 0, 1, 2»; "" for one run."""
+    """As "mean 0.0312 (95 % interval 0.0295–0.0329) over seeds 0, 1, 2"; "" for one run."""
     if found is None or len(found.runs) < 2 or found.mean is None:
         return ""
     span = f" (95 % interval {band(*found.interval)})" if found.interval else ""
@@ -71,9 +73,15 @@ def runs_line(found: TrialVerdict | None) -> str:
     return f"mean {number(found.mean)}{span} over seeds {', '.join(map(str, numbered))}"
 
 
+def own_claims(found: TrialVerdict | None) -> list[JudgedClaim]:
+    """The claims that count: the paper's own, or its baselines if there is nothing else."""
+    claims = list(found.claims) if found is not None else []
+    return [one for one in claims if not one.claim.is_baseline] or claims
+
+
 def unjudged_row(claim: Claim, word: str) -> ClaimRow:
     """The row of a claim that no trial has judged; `word` says why."""
-    return ClaimRow(_name(claim), _printed(claim), "–", "–", word, "", "", "open")
+    return ClaimRow(_name(claim), printed_text(claim), "–", "–", word, "", "", "open")
 
 
 def _name(claim: Claim) -> str:
@@ -81,14 +89,27 @@ def _name(claim: Claim) -> str:
     return claim.title + (f" ({'; '.join(notes)})" if notes else "")
 
 
-def _printed(claim: Claim) -> str:
-    """The number as in the paper, with its unit."""
+def printed_text(claim: Claim) -> str:
+    """The number as in the paper, with its unit, or what is said of one."""
+    if claim.than:
+        said = "as good as" if claim.kind == "equal" else "better than"
+        return f"{said} {' / '.join(claim.than)}"
+    if claim.kind != "number":
+        said = claim.kind.replace("_", " ")
+        return f"{said} {claim.printed or number(claim.value)}{_unit(claim)}"
     return (claim.printed or number(claim.value)) + _unit(claim)
 
 
-def _row(one: JudgedClaim, under_readings: str) -> ClaimRow:
+def measured_text(one: JudgedClaim) -> str:
+    """The mean of what was measured, with its unit, or a dash."""
+    mean = one.verdict.mean
+    return "–" if mean is None else number(mean) + _unit(one.claim)
+
+
+def claim_row(one: JudgedClaim, under_readings: str = "") -> ClaimRow:
+    """One claim in texts."""
     claim, verdict = one.claim, one.verdict
-    measured = "–" if verdict.mean is None else number(verdict.mean) + _unit(claim)
+    measured = measured_text(one)
     if verdict.interval is not None:
         measured += f" ({band(*verdict.interval)})"
     difference = "–"
@@ -98,7 +119,7 @@ def _row(one: JudgedClaim, under_readings: str) -> ClaimRow:
     origin = "recomputed" if one.recomputed else "written by the program"
     return ClaimRow(
         name=_name(claim),
-        paper=_printed(claim),
+        paper=printed_text(claim),
         measured=measured,
         difference=difference,
         word=verdict.text,

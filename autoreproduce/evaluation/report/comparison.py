@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from autoreproduce.evaluation.report.chart import Scale
@@ -18,7 +18,9 @@ Kind = Literal["trial", "claimed", "measured", "published", "paper"]
 
 @dataclass(frozen=True)
 class ComparisonRow:
-    """One number. `span`: its range over seeds; `at`, `bar`: places on the strip, if any."""
+    """One number. `span`: its range over seeds; `at`, `bar`: places on the strip, if any. `apart`:
+    of another scale or other data than the trial's, so it stands on no scale with it.
+    """
 
     kind: Kind
     label: str
@@ -28,6 +30,7 @@ class ComparisonRow:
     note: str = ""
     at: float | None = None
     bar: tuple[float, float] | None = None
+    apart: bool = False
 
     @property
     def text(self) -> str:
@@ -36,20 +39,28 @@ class ComparisonRow:
 
     @property
     def span_text(self) -> str:
-        """«0.030–0.036», or nothing."""
+        """The band, as "0.030–0.036", or ""."""
         return band(*self.span) if self.span else ""
 
 
 def rows(outcome: Outcome | None, task: Task | None) -> list[ComparisonRow]:
     """Every number there is: this trial's, our reference's, the benchmark's, the paper's."""
     found = _trial_rows(outcome, _distance_words(outcome, task)) if outcome is not None else []
+    if outcome is not None and outcome.reference is not None:
+        found += _reference_rows("measured", "Our reference, same fresh data", outcome.reference)
     if task is not None:
         where = "this profile" if task.profile == "full" else f"{task.profile} profile"
-        found += _reference_rows("measured", f"Our reference, {where}", task.measured)
-        found += _reference_rows(
-            "published", "Benchmark's published reference, full scale", task.published
-        )
-        found += _reference_rows("paper", "The paper's own number", task.paper_result)
+        usual = _reference_rows("measured", f"Our reference, {where}", task.measured)
+        drawn = outcome is not None and outcome.reference is not None  # then these are other data
+        found += [replace(row, apart=drawn) for row in usual]
+        full = [
+            *_reference_rows(
+                "published", "Benchmark's published reference, full scale", task.published
+            ),
+            *_reference_rows("paper", "The paper's own number", task.paper_result),
+        ]
+        apart = task.profile != "full" or bool(task.stand_in)
+        found += [replace(row, apart=apart) for row in full]
     return _with_places(found)
 
 
@@ -61,20 +72,18 @@ def _trial_rows(outcome: Outcome, distance: str) -> list[ComparisonRow]:
         return [ComparisonRow("trial", "This trial", outcome.metric, None, how, distance)]
     how = "recomputed by the task's own metric code from the saved predictions"
     found = [ComparisonRow("trial", "This trial", outcome.metric, None, how, distance)]
-    if outcome.claimed is not None and math.isfinite(outcome.claimed):
+    # of a run over decoys it is about these: the fine print has it
+    if outcome.claimed is not None and math.isfinite(outcome.claimed) and outcome.decoys is None:
         disputed = disagreement(outcome) is not None
-        if outcome.decoys is not None:
-            note = (
-                "of the decoys that its run saw in place of the test targets; its predictions "
-                f"{'give' if disputed else 'agree:'} {number(outcome.decoys)} there"
-            )
-        elif disputed:
-            note = "disagrees with the recomputed number, which counts"
-        else:
-            note = "agrees with the recomputed number"
+        note = "disagrees with the recomputed number, which counts"
         found.append(
             ComparisonRow(
-                "claimed", "What the program claimed", outcome.claimed, None, "metrics.json", note
+                "claimed",
+                "What the program claimed",
+                outcome.claimed,
+                None,
+                "metrics.json",
+                note if disputed else "agrees with the recomputed number",
             )
         )
     return found
@@ -82,7 +91,7 @@ def _trial_rows(outcome: Outcome, distance: str) -> list[ComparisonRow]:
 
 def _distance_words(outcome: Outcome, task: Task | None) -> str:
     """How far the number is from the reference's value, as a share of that value."""
-    reference = task.reference if task is not None else None
+    reference = outcome.reference_of(task)
     if task is None or reference is None or outcome.metric is None or not reference.value:
         return ""
     if outcome.metric == reference.value:
@@ -113,7 +122,7 @@ def _reference_rows(kind: Kind, label: str, result: Result | None) -> list[Compa
 
 def _with_places(found: list[ComparisonRow]) -> list[ComparisonRow]:
     """Rows with their places on a common scale; one number alone needs none."""
-    values = [v for row in found for v in (row.value, *(row.span or ()))]
+    values = [v for row in found if not row.apart for v in (row.value, *(row.span or ()))]
     if len(values) < 2:
         return found
     low, high = min(values), max(values)
@@ -122,17 +131,8 @@ def _with_places(found: list[ComparisonRow]) -> list[ComparisonRow]:
         low = min(low, 0.0) if low > 0 and low < 0.5 * high else low
     scale = Scale(low, high, 8, STRIP - 8, logarithmic)
     return [
-        ComparisonRow(
-            r.kind,
-            r.label,
-            r.value,
-            r.span,
-            r.provenance,
-            r.note,
-            scale(r.value),
-            _bar_on_strip(r, scale),
-        )
-        for r in found
+        row if row.apart else replace(row, at=scale(row.value), bar=_bar_on_strip(row, scale))
+        for row in found
     ]
 
 

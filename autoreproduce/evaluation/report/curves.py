@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from autoreproduce.evaluation.report.wording import number
+from autoreproduce.trials.printed import COUNTERS, Row
 
-Row = dict[str, float | None]
-
-COUNTERS = {"epoch", "step", "iteration", "iter", "batch", "round", "update"}
 RUN_NAMES = {"seed", "randomseed", "run", "fold", "trial", "repeat", "replicate", "rep", "row"}
+CLOCKS_AND_RATES = {"lr", "learningrate", "rate", "second", "time", "elapsed", "duration", "minute"}
 MOST_RUNS = 20  # that a column of whole numbers may tell apart
 
 
@@ -41,7 +40,8 @@ def curves(rows: Sequence[Row]) -> Curves:
     columns = list(dict.fromkeys(key for row in rows for key in row))
     counters = [key for key in columns if _is_one_of(key, COUNTERS)]
     names = [key for key in columns if _is_one_of(key, RUN_NAMES)]
-    rest = [key for key in columns if key not in counters and key not in names]
+    dull = {key for key in columns if _is_one_of(key, CLOCKS_AND_RATES)}
+    rest = [key for key in columns if key not in {*counters, *names, *dull}]
     for told_by in ([], *([key] for key in rest if counters and _whole_numbers(rows, key))):
         quantities = [key for key in rest if key not in told_by]
         runs = _grouped(rows, _label_of([*names, *told_by]))
@@ -70,7 +70,7 @@ def _whole_numbers(rows: Sequence[Row], key: str) -> bool:
 
 
 def _label_of(keys: Sequence[str]) -> Callable[[Row], str]:
-    """The name of the run that a row belongs to: «seed 0, fold 1»."""
+    """The name of the run that a row belongs to: "seed 0, fold 1"."""
 
     def label(row: Row) -> str:
         held = ((key, row.get(key)) for key in keys)

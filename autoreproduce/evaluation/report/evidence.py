@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 from autoreproduce.claims.choices import CHOICES, Choice, parse_choices
 from autoreproduce.claims.verdicts.trial_verdict import FILE as VERDICT
 from autoreproduce.claims.verdicts.trial_verdict import TrialVerdict, claims_problem
-from autoreproduce.errors import SandboxError
+from autoreproduce.errors import SandboxError, TrialError
 from autoreproduce.evaluation.report.versions import Commit, read_commits
 from autoreproduce.files.bounded import parse_json
 from autoreproduce.files.tree import Tree
@@ -66,8 +66,8 @@ class Evidence:
         if self.record is None or not self.record.task_json:
             return None
         try:
-            return Task.model_validate(self.record.task_json)
-        except ValidationError:
+            return self.record.stored_task()
+        except TrialError:
             self.problems.append("trial.json holds no task that can be read: nothing is compared.")
             return None
 

@@ -67,7 +67,7 @@ def paper_figures(found: Evidence) -> list[PaperFigure]:
 
 
 def figure_numbers(experiments: Iterable[str]) -> set[int]:
-    """The numbers in names such as «Figure 3» and «Fig. 4b»."""
+    """The numbers in names such as "Figure 3" and "Fig. 4b"."""
     return {int(number) for name in experiments for number in _NAMED.findall(name)}
 
 
@@ -82,7 +82,7 @@ def number_of(figure: Figure, latex: str) -> int | None:
 
 
 def _environments(latex: str) -> Iterator[str]:
-    """What stands in each figure environment; one pattern for both ends would be quadratic."""
+    """What is in each figure environment; one pattern for both ends would be quadratic."""
     begin: int | None = None
     for mark in _ENVIRONMENT.finditer(latex):
         if mark[1] == "begin":

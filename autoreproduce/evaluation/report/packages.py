@@ -8,14 +8,12 @@ program used the first two for certain.
 
 from __future__ import annotations
 
-import ast
 import re
-import sys
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 
-from autoreproduce.files.bounded import parse_python
+from autoreproduce.files.imports import imported_modules
 from autoreproduce.trials.steps import InstallResult, Step
 
 _PIP = re.compile(r"^Successfully installed (.+)$", re.MULTILINE)
@@ -39,30 +37,13 @@ def installed(steps: Iterable[Step]) -> dict[str, str]:
     return found
 
 
-def imported(files: Mapping[str, str]) -> list[str]:
-    """Top-level modules that the program imports, without its own and the standard library's."""
-    own = {part for path in files for part in path.removesuffix(".py").split("/")}
-    names: set[str] = set()
-    for text in files.values():
-        try:
-            tree = parse_python(text)
-        except SyntaxError:
-            continue
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Import):
-                names.update(alias.name.partition(".")[0] for alias in node.names)
-            elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
-                names.add(node.module.partition(".")[0])
-    return sorted(names - own - sys.stdlib_module_names)
-
-
 def requirements(
     files: Mapping[str, str], steps: Iterable[Step], recorded: Mapping[str, str]
 ) -> list[str]:
     """The lines of requirements.txt for the program `files` (path -> text of its .py files)."""
     installs = {_normal_name(name): number for name, number in installed(steps).items()}
     versions = {_normal_name(name): number for name, number in recorded.items()}
-    needed = imported(files)
+    needed = imported_modules(files)
     known = _distributions() if needed else {}
     lines = []
     for module in needed:

@@ -19,10 +19,12 @@ from autoreproduce.claims.choices import differences
 from autoreproduce.evaluation.report import chart, claims_table, comparison, timeline, wording
 from autoreproduce.evaluation.report.evidence import Evidence, SummaryVersion, history
 from autoreproduce.evaluation.report.figures import paper_figures
+from autoreproduce.evaluation.report.headline import FRESH, headline
 from autoreproduce.evaluation.report.packages import installed
+from autoreproduce.evaluation.report.paper_table import paper_tables
 from autoreproduce.evaluation.report.specification import specification_curve
 from autoreproduce.evaluation.report.texts import between, diff_lines, fold, markdown
-from autoreproduce.evaluation.report.verdict import metric_name, verdict
+from autoreproduce.evaluation.report.verdict import metric_name
 from autoreproduce.evaluation.report.versions import Commit
 from autoreproduce.evaluation.seen import seen_in_full, seen_lines
 from autoreproduce.task import Task
@@ -42,14 +44,17 @@ def render(found: Evidence, task: Task | None) -> str:
 def page_content(found: Evidence, task: Task | None) -> dict[str, Any]:
     """What the sections' templates show of a trial, by the names that they use."""
     lines = timeline.lines(found.steps, found.outcome)
+    head = headline(found, task)
     return {
         "found": found,
         "task": task,
         "record": found.record,
         "outcome": found.outcome,
-        "verdict": verdict(found.outcome, task, found.last_phase),
+        "head": head,
+        "fresh": FRESH,
         "metric": metric_name(found.outcome, task),
-        "banners": banners(found, task),
+        "banners": banners(found, task, head.reasons),
+        "fine_print": fine_print(found),
         "rows": comparison.rows(found.outcome, task),
         **claims_content(found),
         "differences": differences(found.choices),
@@ -81,23 +86,29 @@ def claims_content(found: Evidence) -> dict[str, Any]:
     judged = found.verdict
     return {
         "claims": claims_table.claim_rows(judged),
+        "tables": paper_tables(judged),
         "orderings": claims_table.ordering_lines(judged),
         "runs": claims_table.runs_line(judged),
         "curve": specification_curve(judged),
-        "remarks": list(judged.remarks) if judged is not None else [],
     }
 
 
-def banners(found: Evidence, task: Task | None) -> list[tuple[str, str]]:
-    """What a reader must know before the number: (title, sentence)."""
+def banners(
+    found: Evidence, task: Task | None, reasons: Sequence[str] = ()
+) -> list[tuple[str, str]]:
+    """What a reader must know before the number, unless one of `reasons` says it: (title,
+    sentence).
+    """
     shown: list[tuple[str, str]] = []
+    if found.outcome is not None and not found.outcome.isolated:
+        shown.append(("No isolation", "The programs could read your files and use the network."))
     if found.record is not None and found.record.replayed is not None:
         shown.append(("Replayed", replay_words(found.record.replayed)))
     if shared := sum(call.shared for call in model_results(found.steps)):
         calls = wording.plural(shared, "call")
         what = f"{calls} on the paper itself had been made and paid for by another of its trials."
         shown.append(("Shared", what))
-    if task is not None and task.stand_in:
+    if task is not None and task.stand_in and not any("stand-in" in reason for reason in reasons):
         shown.append(("Stand-in data", task.stand_in))
     if found.paper.get("source") == "digest":
         note = found.paper.get("note") or "The paper itself could not be read."
@@ -105,6 +116,24 @@ def banners(found: Evidence, task: Task | None) -> list[tuple[str, str]]:
             ("The paper in a digest", f"The agents read the task's digest of the paper. {note}")
         )
     return shown
+
+
+def fine_print(found: Evidence) -> list[str]:
+    """How the number was guarded, and what else may be asked of it; what was said of a draw once
+    in `FRESH` isn't said again.
+    """
+    outcome = found.outcome
+    lines = list(found.verdict.remarks) if found.verdict is not None else []
+    if outcome is None:
+        return lines
+    if outcome.decoys is not None and outcome.claimed is not None:
+        claimed = wording.number(outcome.claimed, outcome.decoys)
+        lines.append(
+            "While it ran, made-up test targets (decoys) stood in for the true ones: what the "
+            f"program wrote, {claimed}, is about these, and its predictions give "
+            f"{wording.number(outcome.decoys, outcome.claimed)} against them."
+        )
+    return list(dict.fromkeys([*lines, *outcome.notes]))
 
 
 def replay_words(tape: dict[str, Any]) -> str:
@@ -126,9 +155,10 @@ def replay_words(tape: dict[str, Any]) -> str:
 def _training(found: Evidence, task: Task | None) -> dict[str, Any]:
     """The training history as charts, and its rows for those who do not see them."""
     rows = history(found.metrics)
-    reference = task.reference if task else None
+    reference = found.outcome.reference_of(task) if found.outcome else None
+    fresh = found.outcome is not None and found.outcome.decoys is not None  # curves are of decoys
     known = reference is not None and reference.low is not None and reference.high is not None
-    span = (reference.low, reference.high) if known and reference else None
+    span = (reference.low, reference.high) if known and reference and not fresh else None
     name = task.metric.name if task else ""
     return {
         "charts": chart.charts(rows, name, span),  # type: ignore[arg-type]
@@ -166,12 +196,16 @@ def environment() -> Environment:
         phase=wording.phase_words,
         markdown=markdown,
         cell=_markdown_cell,
+        diff=diff_lines,
         fold=fold,
         plural=wording.plural,
         when=_date_and_time,
         metric=wording.metric_words,
         sentence=_with_full_stop,
+        commit=wording.commit_words,
+        unit=wording.unit_words,
     )
+    env.tests.update(figure=wording.is_figure)
     env.globals.update(
         commit_lines=_commit_lines,
         by_stage=_versions_by_stage,
@@ -224,7 +258,7 @@ def _versions_by_stage(
 
 
 def _date_and_time(moment: str) -> str:
-    """2026-11-21T08:18:00+00:00 as «2026-11-21 08:18 UTC»."""
+    """2026-11-21T08:18:00+00:00 as "2026-11-21 08:18 UTC"."""
     day, _, clock = moment.partition("T")
     zone = " UTC" if moment.endswith(("+00:00", "Z")) else ""
     return f"{day} {clock[:5]}{zone}" if clock else day

@@ -7,11 +7,10 @@ images turned off (a picture's address would be a request), and formulas left as
 from __future__ import annotations
 
 import difflib
+import html
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
-
-from markupsafe import Markup
 
 from autoreproduce.evaluation.report.wording import clean
 
@@ -90,13 +89,13 @@ def _diff_line_kind(line: str) -> str:
     return {"+": "add", "-": "del", "@": "hunk"}.get(line[:1], "same")
 
 
-def markdown(text: str) -> Markup:
+def markdown(text: str) -> str:
     """`text` as HTML that fetches nothing and runs nothing."""
     cleaned = clean(text)
     rest = len(cleaned) - MARKDOWN_LIMIT
     if rest > 0:
         cleaned = f"{cleaned[:MARKDOWN_LIMIT]}\n\n… {rest:,} more characters"
-    return Markup(_renderer().render(cleaned))  # the renderer escapes all HTML
+    return str(_renderer().render(cleaned))  # the renderer escapes all HTML
 
 
 @cache
@@ -128,17 +127,15 @@ def _math_rule(state: StateInline, silent: bool) -> bool:
 
 
 def _is_price(text: str) -> bool:
-    """Dollars around «5 and » are money: a formula has no blank at its ends."""
+    """Dollars around "5 and " are money: a formula has no blank at its ends."""
     return text != text.strip() or "\n\n" in text
 
 
 def _render_math(_self: object, tokens: list, index: int, *_rest: object) -> str:  # type: ignore[type-arg]
-    from markupsafe import escape
-
-    return f'<code class="math">{escape(tokens[index].content.strip())}</code>'
+    return f'<code class="math">{html.escape(tokens[index].content.strip())}</code>'
 
 
 def _render_heading(_self: object, tokens: list, index: int, *_rest: object) -> str:  # type: ignore[type-arg]
-    """A heading of a text inside the page stands below the page's own headings."""
+    """A heading of a text inside the page is below the page's own headings."""
     level = min(int(tokens[index].tag[1]) + 3, 6)
     return f"<{'/' if tokens[index].nesting < 0 else ''}h{level}>"

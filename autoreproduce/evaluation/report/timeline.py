@@ -40,7 +40,7 @@ class PhaseSums:
 
     @property
     def cost_text(self) -> str:
-        """Dollars, «unknown», or the known part as a lower bound; a dash if no model was called."""
+        """Dollars, "unknown", or the known part as a lower bound; a dash if no model was called."""
         if not self.calls:
             return "–"
         if not self.unpriced:

@@ -1,4 +1,4 @@
-"""What became of a trial, in one sentence: its verdict, else what stands in its place.
+"""What became of a trial, in one sentence: its verdict, else what is in its place.
 
 A trial that was judged by the paper's claims carries its sentence. For any other, and beside claims
 that cannot be compared, the number is held against the task's reference: `number_words`. A single
@@ -57,7 +57,7 @@ def disagreement(outcome: Outcome) -> float | None:
 
 
 def metric_name(outcome: Outcome | None, task: Task | None) -> str:
-    """The metric's true name in words; «the metric» if nothing names it."""
+    """The metric's true name in words; "the metric" if nothing names it."""
     if task is not None:
         return metric_words(task.metric.name)
     if outcome is not None:
@@ -119,7 +119,7 @@ def number_words(outcome: Outcome, task: Task | None) -> tuple[Level, str]:
 
 def _against_reference(outcome: Outcome, value: float, task: Task | None) -> tuple[Level, str]:
     """Level and sentence for a number, by what there is to compare it with."""
-    reference = task.reference if task is not None else None
+    reference = outcome.reference_of(task)
     if task is not None and reference is not None:
         if reference.low is not None and reference.high is not None:
             return _against_band(outcome, value, task, (reference.low, reference.high))
@@ -135,6 +135,8 @@ def _against_band(
     low, high = ends
     name = f"{metric_name(outcome, task)} {number(value, low, high)}"
     place = f"the {_reference_words(task)} band {band(low, high)}"
+    if outcome.reference is not None:
+        place = f"what the reference gives on the same fresh data, {band(low, high)}"
     own_word = "" if outcome.recomputed else " by the program's own word"
     if low <= value <= high:  # a claim that nothing bears out is no clean success
         return "mixed" if own_word else "good", f"Within {place}: {name}{own_word}"

@@ -10,6 +10,7 @@ from autoreproduce.errors import AutoReproduceError
 from autoreproduce.trials.workspace import Workspace
 
 MAX_VERSIONS = 400
+LARGEST_DIFFS = 64 * 2**20  # bytes of all of them
 
 
 @dataclass(frozen=True)
@@ -28,22 +29,25 @@ class Commit:
 def read_commits(folder: Path, problems: list[str]) -> list[Commit]:
     """The program's versions, oldest first, from the history that lies beside the workspace."""
     space = Workspace(folder)
+    commits: list[Commit] = []
     if not (space.history / "HEAD").exists():
-        return []
+        return commits
+    left = LARGEST_DIFFS
     try:
         log = space.git(
             "log", "--reverse", "-z", "--format=%H%x00%cI%x00%s%x00%b", f"-{MAX_VERSIONS}"
         )
         fields = log.split("\0")
         rows = [fields[at : at + 4] for at in range(0, len(fields) - 3, 4)]
-        commits = [_commit(space, *row) for row in rows]
+        for name, at, subject, why in rows:
+            commits.append(_commit(space, name, at, subject, why, most=left))
+            left = max(left - len(commits[-1].diff), 0)
     except (AutoReproduceError, OSError) as error:
         problems.append(f"The program's history cannot be read ({error}).")
-        return []
     return [commit for commit in commits if commit.diff]
 
 
-def _commit(space: Workspace, name: str, at: str, subject: str, why: str) -> Commit:
+def _commit(space: Workspace, name: str, at: str, subject: str, why: str, most: int) -> Commit:
     diff = space.git(
         "show",
         "--format=",
@@ -53,6 +57,7 @@ def _commit(space: Workspace, name: str, at: str, subject: str, why: str) -> Com
         "--no-ext-diff",
         "--no-textconv",
         name,
+        most=most,
     )
     lines = diff.split("\n")
     added = sum(line.startswith("+") and not line.startswith("+++ ") for line in lines)

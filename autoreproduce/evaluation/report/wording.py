@@ -57,16 +57,47 @@ def clean(text: str) -> str:
 
 
 def phase_words(name: str) -> str:
-    """`method_replication` as «Method replication»."""
+    """`method_replication` as "Method replication"."""
     return PHASES.get(name) or (name.replace("_", " ").capitalize() or "No phase")
 
 
 def metric_words(name: str) -> str:
-    """`relative_l2` as «relative L2»: the true name, readable."""
+    """`relative_l2` as "relative L2": the true name, readable."""
     words = name.replace("-", " ").replace("_", " ").split()
     return " ".join(
         w.upper() if w.lower() in _ACRONYMS or re.fullmatch(r"[a-z]\d", w) else w for w in words
     )
+
+
+_EDIT = re.compile(r"^(\w+): EDIT (\d+) (\d+) (\S+)(.*)$", re.DOTALL)
+
+
+def commit_words(subject: str) -> str:
+    """ "refactoring: EDIT 1 0 data.py" as "Refactoring: data.py written"."""
+    match = _EDIT.match(subject)
+    if match is None:
+        return subject
+    phase, first, last, name, rest = match.groups()
+    lines = f"line {first}" if first == last else f"lines {first} to {last}"
+    what = "written" if (first, last) == ("1", "0") else f"{lines} changed"
+    if first != "1" and int(last) < int(first):
+        what = f"lines added at {first}"
+    return f"{phase_words(phase)}: {name} {what}{rest}"
+
+
+def unit_words(unit: str) -> str:
+    """The unit as it is put beside a metric's name; "" for "none" with whatever explains it."""
+    return "" if unit.startswith("none") else unit
+
+
+_FIGURE = re.compile(r"[-+−]?\$?\d[\d,.]*(?:[eE][-+]?\d+)?\s?[%kM]?(?:\s.*[\])])?")
+
+
+def is_figure(text: object) -> bool:
+    """Whether a cell's text is a number, with an interval in brackets or without: such cells stand
+    right-aligned.
+    """
+    return bool(_FIGURE.fullmatch(str(text)))
 
 
 def number(value: float, *others: float) -> str:
@@ -79,7 +110,7 @@ def number(value: float, *others: float) -> str:
 
 
 def band(low: float, high: float) -> str:
-    """«0.030–0.036»: both ends with the same number of decimals."""
+    """As "0.030–0.036": both ends with the same number of decimals."""
     ends = [number(low, high), number(high, low)]
     if any("e" in end for end in ends):
         return "–".join(ends)
@@ -88,24 +119,24 @@ def band(low: float, high: float) -> str:
 
 
 def percent(share: float) -> str:
-    """0.025 as «2.5 %»; from ten per cent on without decimals."""
+    """0.025 as "2.5 %"; from ten per cent on without decimals."""
     return f"{share * 100:.2g} %" if abs(share) < 0.1 else f"{share * 100:,.0f} %"
 
 
 def money(dollars: float | None) -> str:
-    """Dollars; what is not known is «unknown», never 0."""
+    """Dollars; what is not known is "unknown", never 0."""
     if dollars is None:
         return "unknown"
     return f"${dollars:,.2f}" if dollars >= 1 or dollars == 0 else f"${dollars:.4f}"
 
 
 def count(value: int) -> str:
-    """12345 as «12,345»."""
+    """12345 as "12,345"."""
     return f"{value:,}"
 
 
 def short_count(value: int) -> str:
-    """12345 as «12.3k», for narrow places."""
+    """12345 as "12.3k", for narrow places."""
     if value < 1000:
         return str(value)
     scaled, unit = (value / 1000, "k") if value < 999_500 else (value / 1e6, "M")
@@ -113,7 +144,7 @@ def short_count(value: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """«0.4 s», «12 s», «3 min 20 s», «1 h 05 min»; «–» for what is no duration."""
+    """As "0.4 s", "12 s", "3 min 20 s", "1 h 05 min"; "–" for what is no duration."""
     if not math.isfinite(seconds):
         return "–"
     if seconds < 10:
@@ -130,5 +161,5 @@ def duration(seconds: float) -> str:
 
 
 def plural(amount: int, one: str, many: str = "") -> str:
-    """«1 model call», «2 model calls»."""
+    """As "1 model call", "2 model calls"."""
     return f"{count(amount)} {one if amount == 1 else many or one + 's'}"

@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.judging.material import Material
 from autoreproduce.plugins import table
 
 if TYPE_CHECKING:
-    from autoreproduce import Scorer
+    from autoreproduce.contracts import Score
     from autoreproduce.evaluation.judging.judge import Judge
+    from autoreproduce.task import Task
+    from autoreproduce.trials.trial import Trial
 
 # name -> module and class, and whether a judge model is needed
 LEVELS: dict[str, tuple[str, bool]] = {
@@ -36,6 +38,16 @@ LEVELS: dict[str, tuple[str, bool]] = {
 JUDGED = tuple(name for name, (_, model) in LEVELS.items() if model)
 FREE = tuple(name for name, (_, model) in LEVELS.items() if not model)
 TABLED = (*JUDGED, "structure", "lineage")  # those that a table of trials shows as scores
+
+
+class Scorer(Protocol):
+    """Reads a finished trial folder; runs nothing of the trial again."""
+
+    name: str
+
+    def score(self, trial: Trial, task: Task) -> Score:
+        """Score the trial from its files alone."""
+        ...
 
 
 @dataclass(frozen=True)

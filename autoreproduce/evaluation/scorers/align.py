@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from autoreproduce import Score
+from autoreproduce.contracts import Score
 from autoreproduce.evaluation.judging.agreement import agreement, chance_corrected, together
 from autoreproduce.evaluation.judging.asked import ASKED, asked_with
 from autoreproduce.evaluation.judging.blind import Blind, blind

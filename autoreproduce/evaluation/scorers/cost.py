@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from autoreproduce import Score
+from autoreproduce.contracts import Score
 from autoreproduce.trials.steps import dollars_of, model_results
 
 if TYPE_CHECKING:

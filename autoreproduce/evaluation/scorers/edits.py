@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from autoreproduce import Score
+from autoreproduce.contracts import Score
 
 if TYPE_CHECKING:
     from autoreproduce.evaluation.scorers import Setup

@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from autoreproduce import Score
+from autoreproduce.contracts import Score
 from autoreproduce.evaluation.submission import NOT_RUN
 from autoreproduce.trials.steps import CommandResult, ExecutionResult
 

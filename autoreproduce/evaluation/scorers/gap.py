@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from autoreproduce import Score
+from autoreproduce.contracts import Score
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.gap import performance_gap, signed_gap
 from autoreproduce.evaluation.submission import NOT_RUN
 
 if TYPE_CHECKING:
     from autoreproduce.evaluation.scorers import Setup
-    from autoreproduce.task import Task
+    from autoreproduce.task import Result, Task
     from autoreproduce.trials.trial import Trial
 
 
@@ -26,7 +26,8 @@ class GapScorer:
 
     def score(self, trial: Trial, task: Task) -> Score:
         """|ref − agent| / max(ref, agent), and the signed gap in the details (above 0 is worse)."""
-        outcome, reference = trial.outcome, task.reference
+        outcome = trial.outcome
+        reference = outcome.reference_of(task) if outcome else task.reference
         if reference is None:
             return Score(self.name, None, "not scored: the task has no reference result")
         if outcome is None or outcome.status == "stopped":
@@ -35,12 +36,16 @@ class GapScorer:
             return Score(
                 self.name, None, "not scored: it was not run; --run COMMAND runs it in the sandbox"
             )
-        return score_of_gap(task, outcome.metric if outcome.status == "measured" else None)
+        number = outcome.metric if outcome.status == "measured" else None
+        return score_of_gap(task, number, outcome.reference)
 
 
-def score_of_gap(task: Task, agent: float | None) -> Score:
-    """The gap of the number `agent`, or of an attempt that left none; not scored if undefined."""
-    reference = task.reference
+def score_of_gap(task: Task, agent: float | None, same_data: Result | None = None) -> Score:
+    """The gap of the number `agent`, or of an attempt that left none; not scored if undefined.
+
+    `same_data`: what the reference gave on the draw that the number was measured on.
+    """
+    reference = same_data or task.reference
     if reference is None:
         return Score(GapScorer.name, None, "not scored: the task has no reference result")
     finite = agent is not None and math.isfinite(agent)
@@ -53,7 +58,13 @@ def score_of_gap(task: Task, agent: float | None) -> Score:
         )
     except UsageError as error:
         return Score(GapScorer.name, None, f"not scored: {error}")
-    against = "our measured reference" if task.measured else "the published reference"
+    against = (
+        "our reference on the same data"
+        if same_data
+        else "our measured reference"
+        if task.measured
+        else "the published reference"
+    )
     details: dict[str, Any] = {
         "reference": reference.value,
         "agent": agent if finite else None,

@@ -1,8 +1,9 @@
 """The integrity of a trial's number: the verdict in measurement.json, and what scoring adds to it.
 
 A probe watches the run in full itself, and the structure level runs program and reference under one
-(`evaluation.structure`). If it saw no step of an optimiser, while the reference takes some, that is
-a finding here too; what was seen of the run in full decides.
+(`evaluation.structure`). If it saw no step of an optimiser, while the reference takes some, and no
+processor time was spent either, that is a finding here too; what was seen of the run in full
+decides.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from autoreproduce import Score
+from autoreproduce.contracts import Score
 from autoreproduce.evaluation.scorers.execution import last_run
 from autoreproduce.evaluation.scorers.structure import FILE as STRUCTURE
 from autoreproduce.files.bounded import LARGEST_JSON, parse_json
 from autoreproduce.files.shared import read_plain
-from autoreproduce.trials.integrity import Integrity, IntegrityFinding
+from autoreproduce.trials.findings import IntegrityFinding
+from autoreproduce.trials.integrity import INSTANT, Integrity
 from autoreproduce.trials.measurement import read_measurement
 from autoreproduce.trials.probe.schema import structure_of
 
@@ -25,12 +27,13 @@ if TYPE_CHECKING:
     from autoreproduce.trials.trial import Trial
 
 STEPS = "steps of an optimiser"
-VALUES = {"clean": 1.0, "doubtful": 0.5, "void": 0.0}
+FEWEST = 0.6  # of the stated steps: a training that ends early takes more
+VALUES = {"clean": 1.0, "unchecked": 0.75, "doubtful": 0.5, "void": 0.0}
 
 
 @dataclass(frozen=True)
 class IntegrityScorer:
-    """1 for clean, 0.5 for doubtful, 0 for void; not scored if there is no number."""
+    """1 for clean, 0.75 for unchecked, 0.5 for doubtful, 0 for void; none without a number."""
 
     setup: Setup
     name = "integrity"
@@ -40,8 +43,8 @@ class IntegrityScorer:
         measurement = read_measurement(trial.folder)
         if measurement is None or measurement.integrity is None:
             return Score(self.name, None, "not scored: the trial has no number")
-        found = with_probe(measurement.integrity, trial)
-        shown = "; ".join(each.text for each in found.findings)
+        found = with_probe(measurement.integrity, trial, task.steps)
+        shown = "; ".join([*(each.text for each in found.findings), *found.missing])
         return Score(
             self.name,
             VALUES[found.word],
@@ -50,11 +53,12 @@ class IntegrityScorer:
         )
 
 
-def with_probe(integrity: Integrity, trial: Trial) -> Integrity:
+def with_probe(integrity: Integrity, trial: Trial, stated: int | None = None) -> Integrity:
     """The verdict, with what a probe saw of the program's training; as it is without a probe, and
-    if that is in it already.
+    if that is in it already. `stated`: the steps that the task's epochs, samples and batch size
+    come to.
     """
-    if STEPS in integrity.checks:
+    if any(check.startswith(STEPS) for check in integrity.checks):
         return integrity
     steps = {side: _steps(trial, side) for side in ("reference", "generated")}
     watched = _steps_of_run(trial)
@@ -62,15 +66,34 @@ def with_probe(integrity: Integrity, trial: Trial) -> Integrity:
     if not steps["reference"] or steps["generated"] is None:
         return integrity
     checks = [*integrity.checks, STEPS]
-    if steps["generated"]:
+    if not steps["generated"] and _worked(trial):
+        # a child process, NumPy, an optimiser of one's own: the probe sees torch's in one process
+        checks[-1] = f"{STEPS}: not observed"
         return integrity.model_copy(update={"checks": checks})
-    finding = IntegrityFinding(
-        kind="no step",
-        text="the probe saw no step of an optimiser, and the reference takes some",
-        numbers={"steps": 0.0, "the reference's steps": float(steps["reference"])},
-    )
-    word = "doubtful" if integrity.word == "clean" else integrity.word
-    return Integrity(word=word, findings=[*integrity.findings, finding], checks=checks)
+    if not steps["generated"]:
+        finding = IntegrityFinding(
+            kind="no step",
+            text="the probe saw no step of an optimiser, and the reference takes some",
+            numbers={"steps": 0.0, "the reference's steps": float(steps["reference"])},
+        )
+    elif watched and stated and watched < FEWEST * stated:
+        finding = IntegrityFinding(
+            kind="fewer steps",
+            text=f"the probe saw {watched:,} steps of an optimiser in the run in full, and the "
+            f"settings that the task states come to {stated:,}",
+            numbers={"steps": float(watched), "stated": float(stated)},
+        )
+    else:
+        return integrity.model_copy(update={"checks": checks})
+    word = integrity.word if integrity.word == "void" else "doubtful"
+    found = {"word": word, "findings": [*integrity.findings, finding], "checks": checks}
+    return integrity.model_copy(update=found)
+
+
+def _worked(trial: Trial) -> bool:
+    """Whether the run in full spent processor time, as seen from outside."""
+    run = last_run(trial)
+    return run is not None and (run.result.cpu_seconds or 0.0) > INSTANT
 
 
 def _steps_of_run(trial: Trial) -> int | None:

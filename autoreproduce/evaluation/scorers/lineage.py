@@ -12,11 +12,11 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from autoreproduce import Score
 from autoreproduce.benchmarks.reproducebench.tasks import references
+from autoreproduce.contracts import Score
 
 if TYPE_CHECKING:
-    from autoreproduce.benchmarks.reproducebench.schema import CuratedReference
+    from autoreproduce.benchmarks.reproducebench.curated import CuratedReference
     from autoreproduce.evaluation.scorers import Setup
     from autoreproduce.task import Task
     from autoreproduce.trials.trial import Trial

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from autoreproduce import Score
+from autoreproduce.contracts import Score
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.judging.material import program_of
 from autoreproduce.evaluation.structure.compare import compare, coverage, value_of

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import base64
+import os
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from autoreproduce.evaluation.report.page import whole_page
 from autoreproduce.evaluation.statistics import MeanEstimate
-from autoreproduce.evaluation.tables.board import COSTS, SCORES, System, shared_tasks
+from autoreproduce.evaluation.tables.board import COSTS, SCORES, System, groups_of, shared_tasks
 from autoreproduce.evaluation.tables.model import Cell, Table, plot_label
 from autoreproduce.evaluation.tables.published import published_rows
 from autoreproduce.evaluation.tables.write import cell_text
@@ -35,10 +37,16 @@ def write_board(systems: Sequence[System], tables: Sequence[Table], home: Path) 
         systems=len(systems),
         tasks=tasks,
         tables=texts,
+        links=[[_link(row.trial, home) for row in group] for group in groups_of(systems)],
         plot=_plot(systems, tasks),
     )
     write_whole(home / PAGE, page)
     return home / PAGE
+
+
+def _link(trial: str, home: Path) -> str:
+    """The trial's report, seen from the page."""
+    return quote(os.path.relpath(Path(trial) / "report.html", home))
 
 
 def _with_interval_alone(cell: Cell) -> str:

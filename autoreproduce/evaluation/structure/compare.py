@@ -248,7 +248,7 @@ def _optimizer_setting(optimizer: Mapping[str, Any], key: str) -> Any:
 
 
 def _schedule_facts(found: Mapping[str, Any]) -> Any:
-    """Class and numbers of the schedule, «none» if training was seen without one."""
+    """Class and numbers of the schedule, "none" if training was seen without one."""
     if "scheduler" in found:
         return [
             found["scheduler"]["class"],

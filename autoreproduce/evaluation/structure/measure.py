@@ -18,8 +18,8 @@ from autoreproduce.trials.probe.schema import LARGEST, parse_structure
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from autoreproduce import Execution
     from autoreproduce.config import Settings
+    from autoreproduce.contracts import Execution
     from autoreproduce.sandboxes.counted import TrialSandbox
     from autoreproduce.task import Task
 

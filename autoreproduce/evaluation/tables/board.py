@@ -1,7 +1,7 @@
 """A board: systems against each other on the same tasks, in quality and in cost.
 
 A mean over trials of other profiles, judges or modes would compare nothing, so such trials are
-refused. What others published stands below, marked: on another scale, and not measured here.
+refused. What others published is below, marked: on another scale, and not measured here.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ MEASURES: dict[str, Measure] = {
     "mixed": lambda row: row.scores.get("mixed"),
     "structure": lambda row: row.scores.get("structure"),
     "execution": lambda row: row.executed,
+    "metric": lambda row: row.metric,
     "gap": lambda row: row.gap,
     "tokens": lambda row: float(row.tokens),
     "dollars": lambda row: row.dollars,
@@ -39,7 +40,8 @@ MEASURES: dict[str, Measure] = {
 SCORES = ("mixed", "structure", "execution")  # the first that all systems have is drawn
 COSTS = ("dollars", "tokens")
 COLUMNS = [
-    *("system", "model", "task", "trials", "verdict", "mixed", "structure", "execution", "gap"),
+    *("system", "model", "task", "trials", "verdict", "metric", "reference"),
+    *("mixed", "structure", "execution", "gap"),
     *("integrity", "tokens", "dollars", "minutes"),
 ]
 
@@ -114,7 +116,7 @@ def shared_tasks(systems: Sequence[System]) -> list[str]:
 
 
 def board_tables(systems: Sequence[System]) -> list[Table]:
-    """System × task; then systems over the tasks that all attempted, with published rows."""
+    """System × task; systems over the tasks that all attempted; what others published."""
     rows = [row for each in systems for row in each.rows]
     notes = [f"Profile {rows[0].profile}; {rows[0].mode}.", *trust_notes(rows)]
     if not one_machine(rows):
@@ -124,7 +126,20 @@ def board_tables(systems: Sequence[System]) -> list[Table]:
         for system, group in ((each, each.rows) for each in systems)
         for task in sorted({row.task for row in group})
     ]
-    return [Table("board", "System × task", COLUMNS, made, notes), _overall(systems, rows)]
+    return [
+        Table("board", "System × task", COLUMNS, made, notes),
+        _overall(systems, rows),
+        _published(),
+    ]
+
+
+def groups_of(systems: Sequence[System]) -> list[list[TrialRow]]:
+    """The trials behind each line of System × task."""
+    return [
+        [row for row in each.rows if row.task == task]
+        for each in systems
+        for task in sorted({row.task for row in each.rows})
+    ]
 
 
 def _cells(system: System, task: str, group: list[TrialRow], timed: bool) -> list[Cell]:
@@ -133,6 +148,8 @@ def _cells(system: System, task: str, group: list[TrialRow], timed: bool) -> lis
     return [
         *(system.name, system.model, task, len(group)),
         counted_words([row.verdict for row in group]),
+        found["metric"],
+        mean_of_known(row.reference for row in group),
         *(found[name] for name in ("mixed", "structure", "execution", "gap")),
         counted_words([row.integrity for row in group]),
         *(found["tokens"], dollars, found["minutes"] if timed else None),
@@ -145,22 +162,30 @@ def _is_priced(rows: Sequence[TrialRow]) -> bool:
 
 def _overall(systems: Sequence[System], rows: Sequence[TrialRow]) -> Table:
     tasks, timed = shared_tasks(systems), one_machine(rows)
-    names = [name for name in MEASURES if name != "minutes" or timed]
+    # a mean of different tasks' metrics says nothing
+    names = [name for name in MEASURES if name != "metric" and (name != "minutes" or timed)]
     made: list[list[Cell]] = []
     for each in systems if tasks else []:
         count = sum(row.task in tasks for row in each.rows)
         values = [each.over(tasks, name) for name in names]
         made.append([each.name, each.model, count, *values])
-    published = published_rows()
-    for row in published if made else []:
-        marked = [row["system"], row["model"], "published"]
-        made.append([*marked, *(row.get(name) for name in names)])
     notes = [
         f"Means over the tasks that all systems attempted: {', '.join(tasks) or 'none'}.",
         "A measure that one of a system's trials lacks has no mean.",
-        *dict.fromkeys(f"Published, not measured here: {row['source']}." for row in published),
     ]
     return Table("board-systems", "Systems", ["system", "model", "trials", *names], made, notes)
+
+
+def _published() -> Table:
+    """What others printed at full scale: in no column with trials of another profile."""
+    rows = published_rows()
+    names = [name for name in MEASURES if any(name in row for row in rows)]
+    made: list[list[Cell]] = [
+        [row["system"], row["model"], *(row.get(name) for name in names)] for row in rows
+    ]
+    notes = list(dict.fromkeys(f"Not measured here: {row['source']}." for row in rows))
+    title = "Published by others, at full scale"
+    return Table("board-published", title, ["system", "model", *names], made, notes)
 
 
 def _require_one(

@@ -93,7 +93,7 @@ def by_task(rows: Sequence[TrialRow]) -> Table:
 
 
 def counted_words(words: Sequence[str]) -> str | None:
-    """«2 reproduced, 1 partly» over trials, "" for one without; the word alone if all have one."""
+    """Words counted: "2 reproduced, 1 partly"; the word alone if all have it, None without any."""
     counts = Counter(word for word in words if word)
     if len(counts) == 1 and counts.total() == len(words):
         return next(iter(counts))
@@ -266,6 +266,7 @@ def trust_notes(rows: Sequence[TrialRow]) -> list[str]:
 def _integrity_notes(rows: Sequence[TrialRow]) -> list[str]:
     """Which numbers nobody recomputed, and which are doubtful or void."""
     groups = {
+        "Run without isolation": [row.trial for row in rows if not row.isolated],
         "Void, counted as not executed": [row.trial for row in rows if row.integrity == "void"],
         "Doubtful, see the report": [row.trial for row in rows if row.integrity == "doubtful"],
         "Claimed by the program, not recomputed": [row.trial for row in rows if row.claimed],

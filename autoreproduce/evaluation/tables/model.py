@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from autoreproduce.evaluation.statistics import MeanEstimate
@@ -18,6 +19,17 @@ class Table:
     columns: list[str]
     rows: list[list[Cell]]
     notes: list[str] = field(default_factory=list)
+
+
+def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table whose columns are aligned in the text too; a bar in a cell is escaped."""
+    cells = [[cell.replace("|", "\\|") for cell in row] for row in rows]
+    widths = [max(3, *map(len, column)) for column in zip(columns, *cells, strict=True)]
+    lines = []
+    for line in (columns, ["-" * width for width in widths], *cells):
+        aligned = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        lines.append(f"| {' | '.join(aligned)} |")
+    return "\n".join(lines)
 
 
 def plot_label(name: str) -> str:

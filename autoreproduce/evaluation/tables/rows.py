@@ -25,7 +25,7 @@ from autoreproduce.trials.trial import Outcome, Trial
 
 @dataclass(frozen=True)
 class TrialRow:
-    """A trial in numbers. None is «not known» or «not scored», never 0."""
+    """A trial in numbers. None is "not known" or "not scored", never 0."""
 
     trial: str
     task: str
@@ -52,6 +52,7 @@ class TrialRow:
     judging_dollars: float | None = None  # None: unknown
     integrity: str = ""  # clean, doubtful or void; "" without a number
     claimed: bool = False  # the metric is the program's own word, and nothing could be recomputed
+    isolated: bool = True  # False: its programs could read the user's files
     altered: str = ""  # where its journal was altered after it was written
     mode: str = ""  # what was to be written, and whether a model or a tape answered
     settings: str = ""  # a digest of what the solver was set to, without the seed
@@ -119,7 +120,7 @@ def _trial_row(folder: Path, trial: Trial, task: Task, outcome: Outcome) -> Tria
         metric=outcome.metric if is_number(outcome.metric) else None,
         reference=task.reference.value if task.reference else None,
         dollars=outcome.cost,
-        tokens=outcome.usage.get("input", 0) + outcome.usage.get("output", 0),
+        tokens=outcome.tokens,
         seconds=outcome.seconds,
         scores=scores,
         intervals={level: found for level, found in intervals.items() if level in scores},
@@ -132,6 +133,7 @@ def _trial_row(folder: Path, trial: Trial, task: Task, outcome: Outcome) -> Tria
         judging_dollars=dollars,
         integrity=outcome.integrity,
         claimed=is_number(outcome.metric) and not outcome.recomputed,
+        isolated=outcome.isolated,
         altered=trial.altered,
         mode=f"{task.writes}, answered by {'a tape' if trial.record.replayed else 'a model'}",
         settings=digest({**trial.record.settings, "seed": 0}),

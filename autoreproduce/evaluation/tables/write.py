@@ -14,10 +14,18 @@ from autoreproduce.errors import TrialError
 from autoreproduce.evaluation.report.wording import clean
 from autoreproduce.evaluation.scorers import JUDGED
 from autoreproduce.evaluation.statistics import MeanEstimate
-from autoreproduce.evaluation.tables.model import Cell, Table, plot_label
+from autoreproduce.evaluation.tables.model import Cell, Table, markdown_table, plot_label
 from autoreproduce.evaluation.tables.rows import TrialRow
 from autoreproduce.files.csv_text import csv_text
 from autoreproduce.trials.journal import write_whole
+
+# LaTeX's special characters in a cell, and the one sign of ours that only a formula has
+_LATEX = {c: f"\\{c}" for c in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "±": r"\ensuremath{\pm}",
+}
 
 
 def write_tables(made: Sequence[Table], home: Path) -> list[Path]:
@@ -39,21 +47,29 @@ def write_tables(made: Sequence[Table], home: Path) -> list[Path]:
 
 def markdown(table: Table) -> str:
     """A Markdown table with its title and notes."""
-    from tabulate import tabulate
-
-    rows = [[cell_text(cell).replace("|", "\\|") for cell in row] for row in table.rows]
-    body = tabulate(rows, table.columns, tablefmt="github", disable_numparse=True)
+    body = markdown_table(table.columns, ([cell_text(cell) for cell in row] for row in table.rows))
     lines = [f"**{table.title}**", "", body, *(f"\n{note}" for note in table.notes)]
     return clean("\n".join(lines)) + "\n"
 
 
 def latex(table: Table) -> str:
     """A LaTeX tabular with booktabs' rules; special characters are escaped."""
-    from tabulate import tabulate
-
     rows = [[cell_text(cell) for cell in row] for row in table.rows]
-    body = tabulate(rows, table.columns, tablefmt="latex_booktabs", disable_numparse=True)
-    return f"% {table.title}\n{body.replace('±', chr(92) + 'ensuremath{' + chr(92) + 'pm}')}\n"
+    lines = [
+        f"% {table.title}",
+        f"\\begin{{tabular}}{{{'l' * len(table.columns)}}}",
+        r"\toprule",
+        _latex_row(table.columns),
+        r"\midrule",
+        *map(_latex_row, rows),
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    return " " + " & ".join("".join(_LATEX.get(c, c) for c in cell) for cell in cells) + r" \\"
 
 
 def comma(table: Table) -> str:
@@ -184,7 +200,7 @@ def _clear_write_errors(path: Path) -> Iterator[None]:
 
 
 def cell_text(cell: Cell) -> str:
-    """A number as people write it; «–» if there is none."""
+    """A number as people write it; "–" if there is none."""
     if cell is None:
         return "–"
     if not isinstance(cell, MeanEstimate):
@@ -197,7 +213,7 @@ def cell_text(cell: Cell) -> str:
 
 
 def _number_text(value: float, digits: int = 4) -> str:
-    whole = min(1000.0, 10.0**digits - 0.5)  # from here on «g» writes powers of ten
+    whole = min(1000.0, 10.0**digits - 0.5)  # from here on "g" writes powers of ten
     return f"{value:,.0f}" if abs(value) >= whole else f"{value:.{digits}g}"
 
 

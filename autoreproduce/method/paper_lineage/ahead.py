@@ -52,10 +52,10 @@ def _reason(references: list[Reference], settings: Settings) -> str:
 
 def _connection_problem(address: str) -> str:
     """Why the server does not answer; "" if it does, whatever it answers."""
-    import httpx
+    import httpx2
 
     try:
-        httpx.head(address, timeout=SECONDS)
-    except httpx.HTTPError as error:
+        httpx2.head(address, timeout=SECONDS)
+    except httpx2.HTTPError as error:
         return f"{urlsplit(address).hostname}: {type(error).__name__}"
     return ""

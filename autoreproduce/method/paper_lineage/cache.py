@@ -16,7 +16,9 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from autoreproduce.content import folder as content_folder
+from autoreproduce.errors import UsageError
 from autoreproduce.files.bounded import parse_yaml
+from autoreproduce.files.shared import read_bytes
 from autoreproduce.method.paper_lineage.entry import LineageEntry, slug
 from autoreproduce.method.paper_lineage.matching import same
 from autoreproduce.papers.arxiv_client import without_version
@@ -84,10 +86,9 @@ def load(places: Iterable[Path]) -> tuple[list[CachedPaper], list[str]]:
     for place in places:
         for path in sorted(place.glob(f"*/{FILE}")):
             try:
-                papers.append(
-                    CachedPaper.model_validate(parse_yaml(path.read_text(encoding="utf-8")))
-                )
-            except (OSError, ValueError, yaml.YAMLError) as error:
+                text = read_bytes(place, path.relative_to(place)).decode("utf-8")
+                papers.append(CachedPaper.model_validate(parse_yaml(text)))
+            except (OSError, ValueError, UsageError, yaml.YAMLError) as error:
                 problems.append(
                     f"{path} cannot be read and is skipped ({_first_error(error)}): "
                     "fix or remove it"

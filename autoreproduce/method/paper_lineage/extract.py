@@ -58,7 +58,7 @@ class MarkdownSection:
 
 
 def sections(text: str) -> list[MarkdownSection]:
-    """The sections in their order; what stands before the first heading has heading "".
+    """The sections in their order; what comes before the first heading has heading "".
 
     A section whose heading is not specific is of its parent's kind; one without a parent is method,
     the one part of a paper that has no customary heading.

@@ -6,12 +6,14 @@ always answers with something. Every look-up is a step of the trial, its failure
 
 from __future__ import annotations
 
+import json
 import time
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field, ValidationError
 
 from autoreproduce.errors import AutoReproduceError, PaperError
+from autoreproduce.files.bounded import parse_json
 from autoreproduce.method.paper_lineage.matching import same_paper
 
 if TYPE_CHECKING:
@@ -102,24 +104,50 @@ def _semantic_scholar(reference: Reference, settings: Settings) -> Lookup:
         )
     except PaperError as error:
         return Lookup(error=f"Semantic Scholar: {error}")
-    for item in (answer or {}).get("data") or []:
-        authors = [a.get("name") or "" for a in item.get("authors") or []]
-        if same_paper(title, item.get("title") or "", [a for a in authors if a], reference.text):
-            return _open_copy(item)
+    try:
+        matches = _Matches.model_validate(answer or {}).data or []
+    except ValidationError:
+        return Lookup(error="Semantic Scholar: its answer is not of its own form")
+    for match in matches:
+        authors = [each.name for each in match.authors or [] if each.name]
+        if same_paper(title, match.title or "", authors, reference.text):
+            return _open_copy(match)
     return Lookup(error="Semantic Scholar does not know the title")
 
 
-def _open_copy(item: dict[str, Any]) -> Lookup:
-    arxiv_id = (item.get("externalIds") or {}).get("ArXiv")
-    pdf = (item.get("openAccessPdf") or {}).get("url") or None
+class _Author(BaseModel):
+    name: str | None = None
+
+
+class _Ids(BaseModel):
+    arxiv: str | None = Field(None, alias="ArXiv")
+
+
+class _Copy(BaseModel):
+    url: str | None = None
+
+
+class _Match(BaseModel):
+    """A paper as Semantic Scholar describes it."""
+
+    title: str | None = None
+    authors: list[_Author] | None = None
+    year: int | None = None
+    ids: _Ids | None = Field(None, alias="externalIds")
+    open_copy: _Copy | None = Field(None, alias="openAccessPdf")
+
+
+class _Matches(BaseModel):
+    data: list[_Match] | None = None
+
+
+def _open_copy(match: _Match) -> Lookup:
+    arxiv_id = match.ids.arxiv if match.ids else None
+    pdf = match.open_copy.url if match.open_copy else None
     if not arxiv_id and not pdf:
         return Lookup(error="Semantic Scholar knows it, but no open copy of its text")
     found = LocatedPaper(
-        title=item["title"],
-        arxiv_id=arxiv_id,
-        year=item.get("year"),
-        pdf=pdf,
-        how="Semantic Scholar",
+        title=match.title or "", arxiv_id=arxiv_id, year=match.year, pdf=pdf, how="Semantic Scholar"
     )
     return Lookup(found=found)
 
@@ -130,7 +158,7 @@ def get_json(
     """The JSON answer of a GET, None at 404. 429 and 5xx are retried. Raises PaperError."""
     import httpx2
 
-    from autoreproduce.models.http_limits import limited_client
+    from autoreproduce.files.http_limits import limited_client
 
     reason, client = "", limited_client(SECONDS, LARGEST, follow_redirects=True)
     for attempt in range(MAX_ATTEMPTS):
@@ -149,7 +177,7 @@ def get_json(
                 break
             wait = (
                 float(after)
-                if (after := response.headers.get("retry-after", "")).isdigit()
+                if (after := response.headers.get("retry-after", "")).isdecimal()
                 else wait
             )
         if attempt + 1 < MAX_ATTEMPTS:
@@ -159,7 +187,9 @@ def get_json(
 
 def _object(response: Any) -> dict[str, Any]:
     try:
-        answer = response.json()
+        text = response.content.decode("utf-8", "replace")
+        answer = parse_json(text, largest=LARGEST)
+        json.dumps(answer, ensure_ascii=False).encode()  # half a surrogate pair is no text
     except ValueError:
         raise PaperError("its answer is no JSON") from None
     if not isinstance(answer, dict):

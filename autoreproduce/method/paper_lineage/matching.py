@@ -12,11 +12,10 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from difflib import SequenceMatcher
 from typing import TypeVar
 
-from rapidfuzz import fuzz
-
-SAME = 90.0  # rapidfuzz ratio of normalised titles, 0 to 100
+SAME = 90.0  # ratio of normalised titles, 0 to 100
 # of the words that only one of them has: nets and networks are one word, zero and few are two
 SPELLING = 60.0
 CONTAINED = 95.0
@@ -60,7 +59,22 @@ def normal(title: str) -> str:
 
 def likeness(one: str, other: str) -> float:
     """How alike two titles are, 0 to 100."""
-    return fuzz.ratio(normal(one), normal(other))
+    return _ratio(normal(one), normal(other))
+
+
+def _ratio(one: str, other: str) -> float:
+    """Twice the characters in common, in order, over all characters; 0 to 100."""
+    return 100 * SequenceMatcher(None, one, other, autojunk=False).ratio()
+
+
+def _ratio_of_words(one: str, other: str) -> float:
+    """The same of the sorted words; 100 if all words of one are in the other."""
+    first, second = set(one.split()), set(other.split())
+    common = " ".join(sorted(first & second))
+    one, other = (
+        " ".join([common, *sorted(rest)]).strip() for rest in (first - second, second - first)
+    )
+    return max(_ratio(common, one), _ratio(common, other), _ratio(one, other))
 
 
 def same(one: str, other: str) -> bool:
@@ -75,7 +89,7 @@ def same(one: str, other: str) -> bool:
         "".join((here - there).elements()) for here, there in ((first, second), (second, first))
     ]
     numbers = [sorted(re.findall(r"\d+", rest)) for rest in rests]
-    return numbers[0] == numbers[1] and (rests == ["", ""] or fuzz.ratio(*rests) >= SPELLING)
+    return numbers[0] == numbers[1] and (rests == ["", ""] or _ratio(*rests) >= SPELLING)
 
 
 def same_paper(wanted: str, found: str, authors: Sequence[str] = (), reference: str = "") -> bool:
@@ -88,7 +102,7 @@ def same_paper(wanted: str, found: str, authors: Sequence[str] = (), reference: 
     if same(wanted, found):
         return True
     short = min(len(normal(title).split()) for title in (wanted, found))
-    if short < 4 or fuzz.token_set_ratio(normal(wanted), normal(found)) < CONTAINED or not authors:
+    if short < 4 or _ratio_of_words(normal(wanted), normal(found)) < CONTAINED or not authors:
         return False
     family = normal(authors[0]).split()[-1:]
     return bool(family) and family[0] in normal(reference).split()

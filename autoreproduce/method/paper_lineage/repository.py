@@ -7,6 +7,7 @@ that all rights are reserved; a program cannot judge a licence that GitHub does 
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
@@ -105,7 +106,6 @@ def describe(url: str, trial: Trial, settings: Settings, max_mb: int = MAX_REPOS
 def ask_github(url: str, settings: Settings, max_mb: int) -> Info:
     """What GitHub says, or why not: never an error."""
     from github import GithubException
-    from requests import RequestException
 
     info = Info(name=url.removeprefix("https://github.com/"))
     with_token = bool(settings.papers.github_token)
@@ -120,10 +120,7 @@ def ask_github(url: str, settings: Settings, max_mb: int) -> Info:
         info.refused = str(error)
     except GithubException as error:
         info.refused = _refusal_reason(info.name, error, with_token)
-    except (
-        RequestException,
-        AssertionError,
-    ) as error:  # PyGithub asserts what a server's answer looks like
+    except Exception as error:  # PyGithub raises whatever a strange answer leads it to
         info.refused = f"GitHub cannot be reached for {info.name} ({type(error).__name__})"
     finally:
         client.close()
@@ -134,12 +131,15 @@ def _client(settings: Settings) -> Github:
     """A client that retries server errors; its default would also sleep until a rate limit is
     over.
     """
-    from github import Auth, Github
-    from urllib3.util import Retry
+    from github import Auth, Github, GithubRetry
 
     token = settings.papers.github_token.get_secret_value() if settings.papers.github_token else ""
-    retry = Retry(
-        total=2, backoff_factor=0.5, status_forcelist=[500, 502, 503, 504], raise_on_status=False
+    retry = GithubRetry(
+        total=2,
+        backoff_factor=0.5,
+        status_forcelist=[500, 502, 503, 504],
+        raise_on_status=False,
+        max_rate_limit_wait=0,
     )
     return Github(
         base_url=settings.papers.github_api.rstrip("/"),
@@ -153,6 +153,8 @@ def _client(settings: Settings) -> Github:
 
 def _fill(info: Info, repository: Repository, max_mb: int) -> None:
     """Ask for facts until a rule refuses the repository, which is a LineageError."""
+    if not re.fullmatch(r"[\w.-]+/[\w.-]+", repository.full_name, re.ASCII):
+        raise LineageError(f"GitHub calls {info.name} by a name that none has")
     info.name, info.branch = repository.full_name, repository.default_branch
     info.size_mb = round(repository.size / 1000, 1)
     info.licence = repository.license.spdx_id if repository.license else None
@@ -183,7 +185,7 @@ def _head_commit(repository: Repository) -> str:
 
 def _fill_tree(info: Info, tree: GitTree) -> None:
     """The files that may be code, and what is odd about the rest."""
-    files = {e.path: e.size or 0 for e in tree.tree if e.type == "blob"}
+    files = {e.path: e.size or 0 for e in tree.tree if e.type == "blob" and e.path.isprintable()}
     info.files = len(files)
     info.tree = {
         path: size for path, size in files.items() if PurePosixPath(path).suffix.lower() in CODE
@@ -218,6 +220,6 @@ def _refusal_reason(name: str, error: GithubException, with_token: bool) -> str:
 def _until(headers: dict[str, str]) -> str:
     """When a rate limit ends, from GitHub's headers."""
     reset, after = headers.get("x-ratelimit-reset", ""), headers.get("retry-after", "")
-    if reset.isdigit():
+    if reset.isdecimal() and len(reset) <= 11:
         return f" until {datetime.fromtimestamp(int(reset), UTC).isoformat(timespec='seconds')}"
-    return f" for {after} s" if after.isdigit() else ""
+    return f" for {after} s" if after.isdecimal() else ""

@@ -69,22 +69,25 @@ def _text_and_body(found: LocatedPaper, settings: Settings, folder: Path) -> tup
     if found.arxiv_id:
         paper = papers.read_arxiv_text(settings, found.arxiv_id, folder)
         return paper.text, paper.body
+    from autoreproduce.models.servers import is_local
     from autoreproduce.papers.files import pdf_parts
 
-    download(str(found.pdf), folder / "paper.pdf")
+    inward = is_local(settings.papers.semantic_scholar_api)
+    download(str(found.pdf), folder / "paper.pdf", inward=inward)
     text = confined(pdf_parts, folder / "paper.pdf", folder, False, what=str(found.pdf)).text
     return text, text
 
 
-def download(url: str, target: Path) -> None:
-    """An open PDF from wherever Semantic Scholar says. Raises PaperError; the time and the size are
-    limited.
+def download(url: str, target: Path, inward: bool) -> None:
+    """An open PDF from wherever Semantic Scholar says; from this network only if `inward`.
+
+    Raises PaperError; the time and the size are limited.
     """
     import httpx2
 
-    from autoreproduce.models.http_limits import limited_client
+    from autoreproduce.files.http_limits import limited_client
 
-    client = limited_client(SECONDS, LARGEST, follow_redirects=True)
+    client = limited_client(SECONDS, LARGEST, follow_redirects=True, inward=inward)
     try:
         with client, client.stream("GET", url) as response, target.open("wb") as file:
             response.raise_for_status()
@@ -118,7 +121,9 @@ def summarise(title: str, read: CitedText, research: Agent) -> tuple[str, str | 
 def split_reply(reply: str) -> tuple[str, str]:
     """The summary, and what follows the last `REPOSITORY:`, "" if the line is missing."""
     lines = list(
-        re.finditer(r"^[*_`\s]*REPOSITORY[*_`]*:[*_`\s]*(.*)$", reply, re.MULTILINE | re.IGNORECASE)
+        re.finditer(
+            r"^[*_` \t]*REPOSITORY[*_`]*:[*_` \t]*(.*)$", reply, re.MULTILINE | re.IGNORECASE
+        )
     )
     if not lines:
         return reply.strip(), ""

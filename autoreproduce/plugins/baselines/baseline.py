@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autoreproduce import Need, Submission
 from autoreproduce.agents.agent import Agent
 from autoreproduce.agents.loose import WHOLE_FILE
 from autoreproduce.agents.prompts import Prompts
 from autoreproduce.content import folder
+from autoreproduce.contracts import Need, Submission
 from autoreproduce.errors import ContextError, ReplyError
 from autoreproduce.method.literature_review import Summaries
 from autoreproduce.method.program import Workbench
@@ -31,9 +31,9 @@ from autoreproduce.trials.workspace import Workspace
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from autoreproduce import Sandbox
     from autoreproduce.agents.commands import Parsed
     from autoreproduce.config import Settings
+    from autoreproduce.contracts import Sandbox
     from autoreproduce.method.results import Run
     from autoreproduce.models import Models
     from autoreproduce.models.budget import Budget

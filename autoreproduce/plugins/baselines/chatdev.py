@@ -2,7 +2,7 @@
 
 A company of roles walks down a waterfall: design, coding, review, test. Each subtask is a chat of
 two, one who instructs and one who does. Before code is written, the programmer asks for what is
-missing, and only then writes (the description's «communicative dehallucination»). What a later chat
+missing, and only then writes (the description's "communicative dehallucination"). What a later chat
 sees of an earlier one is its result alone.
 """
 

@@ -12,11 +12,12 @@ import logging
 import os
 import time
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field
 
 from autoreproduce.config import digest
+from autoreproduce.content import install_command
 from autoreproduce.errors import ExecutorError, UsageError
 from autoreproduce.plugins.clusters.ray_keeper import Keeper, resources
 from autoreproduce.runner.executors import Executor, ExecutorOptions, ExecutorSetup
@@ -28,6 +29,8 @@ NAMESPACE = "autoreproduce"
 
 class RayOptions(ExecutorOptions):
     """What a suite may say of Ray."""
+
+    REACHING: ClassVar[frozenset[str]] = frozenset({"address", "env"})
 
     address: str = Field("auto", description="of a cluster of which this machine is a node")
     env: list[str] = Field(
@@ -48,7 +51,7 @@ class RayExecutor(Executor[Job, EndedTrial]):
 
     def __init__(self, setup: ExecutorSetup, options: RayOptions) -> None:
         if importlib.util.find_spec("ray") is None:
-            raise UsageError("Ray is not installed", fix="pip install 'autoreproduce[ray]'")
+            raise UsageError("Ray is not installed", fix=install_command("ray"))
         self.options, self.setup = options, setup
         self.places = setup.workers
         self._jobs: dict[str, Job] = {}

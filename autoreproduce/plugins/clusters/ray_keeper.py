@@ -9,6 +9,7 @@ are taken: nothing runs twice although a lost node may still be alive.
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -64,12 +65,17 @@ class Keeper:
             memory=needs.pop("memory"),
             max_retries=retries,
             scheduling_strategy="SPREAD",
-            runtime_env={"env_vars": self.env} if self.env else None,
             name=job.key,
         )
         with self._lock:
             inputs = [self._input(job.paper), self._input(job.data)]
             self._tasks[job.key] = task.remote(text, self.name, self.namespace, *inputs)
+
+    def environment(self) -> dict[str, str]:
+        """The variables that tasks get. As a runtime environment of theirs Ray would write them
+        into a log of each node, for all to read.
+        """
+        return self.env
 
     def under_way(self) -> list[str]:
         """The keys of trials that have not ended."""
@@ -220,6 +226,7 @@ def attempt_travelling(
 ) -> str:
     """A task: attempt a job in a folder of this node that travels. How it ended, as JSON."""
     keeper = RemoteKeeper(name, namespace)
+    os.environ.update(keeper.ask("environment"))
     with temporary_folder("autoreproduce-trial-") as scratch:
         job = _job_here(Job.model_validate_json(text), scratch, paper, data)
         number, archive = keeper.ask("start", job.key)

@@ -18,11 +18,12 @@ from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from shutil import which
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
 from autoreproduce.config import digest
+from autoreproduce.content import install_command
 from autoreproduce.errors import ExecutorError, UsageError
 from autoreproduce.runner.executors import Executor, ExecutorOptions, ExecutorSetup
 from autoreproduce.runner.suite.attempting import RESUME
@@ -31,11 +32,11 @@ from autoreproduce.runner.suite.finished import (
     EndedTrial,
     finished,
     read_ended,
-    read_json,
     trial_folders,
 )
 from autoreproduce.runner.suite.job import JOB, Job, Needs
 from autoreproduce.trials.journal import write_soon
+from autoreproduce.trials.summary import read_json
 
 SUBMITTED = "submitted.json"
 LOG = "work.log"
@@ -45,20 +46,22 @@ NEVER = {"PartitionConfig", "PartitionNodeLimit", "PartitionTimeLimit", "BadCons
 # A node could not start the job, and Slurm holds it until somebody releases it.
 HELD, RELEASES = "launch failed requeued held", 3
 LATE = 10.0  # seconds that a shared file system may take to show a file
+OneLine = Annotated[str, Field(pattern=r"^[!-~][ -~]*$")]  # else sbatch's script has commands
 
 
 class SlurmOptions(ExecutorOptions):
     """What a suite may say of Slurm; sbatch's own names where there are some."""
 
-    partition: str | None = None
-    account: str | None = None
-    qos: str | None = None
-    constraint: str | None = None
+    partition: OneLine | None = None
+    account: OneLine | None = None
+    qos: OneLine | None = None
+    constraint: OneLine | None = None
     time: int | None = Field(None, ge=1, description="minutes a trial; else from the task's limit")
-    mem: str | None = Field(None, description="else from settings.memory_gb, with 1 GB more")
-    gres: str | None = Field(None, description="else gpu:N from gpus_per_trial")
+    mem: OneLine | None = Field(None, description="else from settings.memory_gb, with 1 GB more")
+    gres: OneLine | None = Field(None, description="else gpu:N from gpus_per_trial")
     python: str | None = Field(None, description="on the nodes; else this one")
     setup: list[str] = Field([], description="lines of shell before each job")
+    REACHING: ClassVar[frozenset[str]] = frozenset({"python", "setup"})
     poll_seconds: float = Field(2.0, ge=0.1, description="between two calls of squeue")
 
 
@@ -71,7 +74,7 @@ def run_job(file: str) -> int:
     env = {**os.environ, "DOCKER_HOST": "unix:///var/empty/no-docker-in-a-slurm-job"}
     with (Path(file).parent / LOG).open("ab") as log:
         done = subprocess.run(
-            [sys.executable, "-m", "autoreproduce", "work", file],
+            [sys.executable, "-P", "-m", "autoreproduce", "work", file, "--trust"],
             stdout=log,
             stderr=log,
             env=env,
@@ -89,7 +92,7 @@ class SlurmExecutor(Executor[Job, EndedTrial]):
 
     def __init__(self, setup: ExecutorSetup, options: SlurmOptions) -> None:
         if importlib.util.find_spec("submitit") is None:
-            raise UsageError("submitit is not installed", fix="pip install 'autoreproduce[slurm]'")
+            raise UsageError("submitit is not installed", fix=install_command("slurm"))
         if which("sbatch") is None:
             raise UsageError(
                 "there is no sbatch on this machine", fix="run the suite on a login node"
@@ -162,7 +165,7 @@ class SlurmExecutor(Executor[Job, EndedTrial]):
         return [self._end_of(number) for number in over]
 
     def cancel(self) -> None:
-        """See Executor. A job gets SIGTERM, ends its step and says «stopped»."""
+        """See Executor. A job gets SIGTERM, ends its step and says "stopped"."""
         self._was_cancelled = True
         self._cancel(list(self._jobs))
 
@@ -199,7 +202,8 @@ class SlurmExecutor(Executor[Job, EndedTrial]):
             "qos": options.qos,
             "constraint": options.constraint,
             "gres": gres,
-            "setup": options.setup or None,
+            # submitit starts Python in the folder of the command: nothing there is imported
+            "setup": ["export PYTHONSAFEPATH=1", *options.setup],
         }
         return {
             **{name: value for name, value in given.items() if value is not None},

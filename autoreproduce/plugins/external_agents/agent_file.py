@@ -18,7 +18,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from autoreproduce.content import folder
 from autoreproduce.errors import UsageError
 from autoreproduce.files.bounded import parse_yaml
+from autoreproduce.files.shared import read_plain
 from autoreproduce.solvers.limits import AgentLimits
+from autoreproduce.task import folder_name
 
 Pinned = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*(\[[a-z,]+\])?==[^=\s]+$")]
 NpmName = Annotated[str, Field(pattern=r"^(@[a-z0-9-]+/)?[a-z0-9][a-z0-9._-]*$")]
@@ -32,11 +34,26 @@ class AgentPart(BaseModel):
     model_config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
 
 
+CODE = "AUTOREPRODUCE_CODE_"  # begins the variables that name an agent's code
+# Of agents that ship: their files name no other.
+SHIPPED_CODE = ("PAPER2CODE", "DEEPCODE", "CHATDEV", "AGENT_LABORATORY")
+
+
 class CodeFolder(AgentPart):
-    """Code that the user fetched: an environment variable names its folder."""
+    """Code that the user fetched: an environment variable names its folder.
+
+    The file may be a stranger's, so no other variable is read: `HOME` names a folder too.
+    """
 
     variable: Variable
     fetch: str = Field(description="the command by which the user gets it")
+
+    @field_validator("variable")
+    @classmethod
+    def _of_code(cls, name: str) -> str:
+        if name not in SHIPPED_CODE and not name.startswith(CODE):
+            raise ValueError(f"{name} may name any folder of this machine: call it {CODE}NAME")
+        return name
 
 
 class AgentFile(AgentPart):
@@ -64,7 +81,10 @@ class AgentFile(AgentPart):
     @classmethod
     def _inside(cls, files: dict[str, str]) -> dict[str, str]:
         for name in files:
-            _relative(name)
+            if not PurePosixPath(_relative(name)).parts or any(
+                other.startswith(f"{name}/") for other in files
+            ):
+                raise ValueError(f"{name!r} is no file, or a folder of another")
         return files
 
     @field_validator("result")
@@ -86,18 +106,24 @@ class AgentFile(AgentPart):
                 f"the agent {self.name} needs its code, and {self.code.variable} names no folder",
                 fix=f"{self.code.fetch}, then export {self.code.variable}=FOLDER",
             )
-        return Path(named).resolve()
+        found = Path(named).resolve()
+        if Path.home().resolve().is_relative_to(found):
+            raise UsageError(
+                f"{self.code.variable} names {found}, which holds your home folder",
+                fix="export the folder of the agent's code alone",
+            )
+        return found
 
 
 def read_agent(name: str) -> AgentFile:
     """The agent of that name, or of that YAML file. Raises UsageError with the field at fault."""
     path = _file_of(name)
     try:
-        agent = AgentFile.model_validate(parse_yaml(path.read_text(encoding="utf-8")))
+        agent = AgentFile.model_validate(parse_yaml(read_plain(path).decode("utf-8")))
     except ValidationError as error:
         faults = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]
         raise UsageError(f"{path}: {'; '.join(faults)}", fix="fix the file") from None
-    except (OSError, ValueError, yaml.YAMLError) as error:
+    except (OSError, ValueError, UsageError, yaml.YAMLError) as error:
         words = " ".join(str(error).split())[:300]
         raise UsageError(f"{path} is no agent's file ({words})", fix="fix the file") from None
     agent.code_folder()
@@ -125,4 +151,6 @@ def _file_of(name: str) -> Path:
 def _relative(path: str) -> str:
     if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
         raise ValueError(f"{path} must be a path below the folder")
+    for part in PurePosixPath(path).parts:
+        folder_name(part)
     return path

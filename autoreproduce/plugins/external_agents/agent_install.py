@@ -15,8 +15,8 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from autoreproduce import Packages
 from autoreproduce.config import Settings, digest
+from autoreproduce.contracts import Packages
 from autoreproduce.errors import SandboxError, UsageError
 from autoreproduce.plugins.external_agents.agent_file import AgentFile
 from autoreproduce.sandboxes.owners import temporary_folder
@@ -95,7 +95,7 @@ def _install_archives(agent: AgentFile, folder: Path, note: Callable[[str], None
     given = {n: v for n, v in os.environ.items() if n in PASSED_ON or n.startswith("npm_config_")}
     try:
         done = subprocess.run(
-            [npm, *NPM, "--prefix", str(folder), *wanted],
+            [npm, *NPM, "--prefix", str(folder), "--", *wanted],
             env=given,
             cwd=folder,
             capture_output=True,

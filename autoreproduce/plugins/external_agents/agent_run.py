@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoreproduce import Execution
+from autoreproduce.contracts import Execution
 from autoreproduce.errors import SandboxError
 from autoreproduce.files.tree import Tree
 from autoreproduce.plugins.external_agents.gateway import relay
@@ -25,7 +25,7 @@ from autoreproduce.sandboxes.owners import temporary_folder
 from autoreproduce.solvers.left_program import OWN
 
 if TYPE_CHECKING:
-    from autoreproduce import Sandbox
+    from autoreproduce.contracts import Sandbox
     from autoreproduce.plugins.external_agents.agent_file import AgentFile
 
 MOUNT, PORT = "/gateway", 8377
@@ -88,11 +88,11 @@ class AgentRun:
         for name, text in self.agent.files.items():
             path = folder / "files" / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(self.agent.filled(text, ADDRESS, model))
+            path.write_text(self.agent.filled(text, ADDRESS, model), errors="replace")
         own = {name: self.agent.filled(v, ADDRESS, model) for name, v in self._variables().items()}
         lines = [f"export {name}={shlex.quote(value)}" for name, value in own.items()]
         lines.append(f'mkdir -p "$HOME"; cp -r {MOUNT}/files/. "$HOME" 2>/dev/null')
-        (folder / "start").write_text("\n".join([*lines, script, ""]))
+        (folder / "start").write_text("\n".join([*lines, script, ""]), errors="replace")
 
     def _variables(self) -> dict[str, str]:
         home = f"/workspace/{OWN}"

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autoreproduce import Execution, Need, Submission
 from autoreproduce.config import digest
+from autoreproduce.contracts import Execution, Need, Submission
 from autoreproduce.models.budget import Budget, Cost
 from autoreproduce.models.tape import CallSite
 from autoreproduce.papers import read_paper
@@ -31,8 +31,8 @@ from autoreproduce.trials.steps import ExecutionResult, ModelResult, Step, dolla
 from autoreproduce.trials.workspace import Workspace
 
 if TYPE_CHECKING:
-    from autoreproduce import Sandbox
     from autoreproduce.config import Settings
+    from autoreproduce.contracts import Sandbox
     from autoreproduce.models import Models
     from autoreproduce.task import Task
     from autoreproduce.trials.trial import Trial

@@ -1,4 +1,4 @@
-"""Where others' tools meet ours: MCP, Inspect AI, Harbor, a coding agent's skill, a webhook.
+"""Where others' tools meet ours: MCP, Inspect AI, Harbor, a coding agent's skill, trackers.
 
 Each is a thin translation of what `runner/` does; the libraries are extras, imported when asked
 for.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from autoreproduce.content import install_command
 from autoreproduce.errors import UsageError
 from autoreproduce.plugins import Plugin
 
@@ -21,8 +22,7 @@ def optional_module(name: str, extra: str) -> Any:
         if (error.name or "").partition(".")[0] != name.partition(".")[0]:
             raise
         raise UsageError(
-            f"{name.partition('.')[0]} is not installed",
-            fix=f"python -m pip install 'autoreproduce[{extra}]'",
+            f"{name.partition('.')[0]} is not installed", fix=install_command(extra)
         ) from None
 
 
@@ -37,5 +37,5 @@ plugin = Plugin(
     },
     command_app=f"{_HERE}.commands:app",
     one_line={"Connect": "coding agents, Inspect AI, Harbor."},
-    observers=(f"{_HERE}.telemetry:traced",),
+    observers=(f"{_HERE}.telemetry:traced", f"{_HERE}.trackers:tracked"),
 )

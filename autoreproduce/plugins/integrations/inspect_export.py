@@ -120,7 +120,7 @@ def _file_date(created: str) -> str:
 
 
 def _prompt_of(trial: Trial, step: Step) -> str:
-    """The prompt as it was saved for audits; "" if it was not, or a link stands in its place."""
+    """The prompt as it was saved for audits; "" if it was not, or a link is in its place."""
     file = f"prompts/{step.index:04d}-{step.name.replace('/', '-')}.md"
     try:
         return Tree(trial.folder).read_text(file, PROMPT)

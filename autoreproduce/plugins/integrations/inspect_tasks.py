@@ -42,6 +42,7 @@ PLAIN = ("!", "-path", "*\n*")  # half a name would be another file's, or none's
 RUN = "python main.py"
 HOME = "/tmp"  # in the container; whoever it is may write there
 METRICS = [mean(), stderr()]
+NOTHING: dict[str, str | int | float | bool | None] = {"measured": 0, "within_band": 0}
 
 
 @task
@@ -147,7 +148,10 @@ def measured() -> Any:
 
     async def score(state: TaskState, target: Target) -> Score:
         with tempfile.TemporaryDirectory(prefix="inspect-") as folder:
-            await _copy_program(Path(folder))
+            try:
+                await _copy_program(Path(folder))
+            except (OSError, RuntimeError, ValueError) as error:  # what an agent left is its own
+                return Score(value=NOTHING, explanation=f"it cannot be copied: {error}"[:500])
             work = partial(_measure, Path(folder), state)
             return await anyio.to_thread.run_sync(work)
 
@@ -173,7 +177,6 @@ def _measure(program: Path, state: TaskState) -> Score:
     from autoreproduce.trials.trial import Trial
 
     known = state.metadata
-    nothing = {"measured": 0, "within_band": 0}
     settings = load_settings({"profile": known["profile"]})
     out = settings.runs_dir / f"{known['task']}-{known['profile']}-inspect-{state.uuid[:8]}"
     try:
@@ -187,11 +190,11 @@ def _measure(program: Path, state: TaskState) -> Score:
             settings=settings,
         )
     except AutoReproduceError as error:
-        return Score(value=nothing, explanation=str(error), metadata={"kind": error.kind})
+        return Score(value=NOTHING, explanation=str(error), metadata={"kind": error.kind})
     outcome = Trial.read(out).outcome
     if outcome is None or outcome.metric is None:
         reason = outcome.reason if outcome else "it was not run"
-        return Score(value=nothing, explanation=reason, metadata={"folder": str(out)})
+        return Score(value=NOTHING, explanation=reason, metadata={"folder": str(out)})
     levels = {one.scorer: one.value for trial in scored for one in trial.scores}
     facts = {"metric": outcome.metric, "gap": outcome.gap, "integrity": outcome.integrity}
     return Score(

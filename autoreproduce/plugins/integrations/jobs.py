@@ -25,7 +25,8 @@ from typing import Any
 from pydantic import BaseModel, PositiveInt, ValidationError
 
 from autoreproduce.config import digest
-from autoreproduce.errors import UsageError
+from autoreproduce.errors import TrialError, UsageError
+from autoreproduce.trials.folders import refuse_links
 from autoreproduce.trials.journal import now, write_whole
 
 FOLDER = "jobs"  # below the folder of runs
@@ -64,7 +65,7 @@ class Jobs:
         Raises UsageError for arguments that no command can have.
         """
         job = f"{command}-{digest([command, *arguments])[:8]}"
-        folder = self.folder / job
+        folder = self._own_folder(job)
         folder.mkdir(parents=True, exist_ok=True)
         lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -113,7 +114,7 @@ class Jobs:
     def _spawn(self, folder: Path, arguments: list[str], lock: int) -> subprocess.Popen[bytes]:
         with (folder / "stdout.jsonl").open("wb") as out, (folder / "stderr.txt").open("wb") as err:
             return subprocess.Popen(
-                [sys.executable, "-m", "autoreproduce", *arguments],
+                [sys.executable, "-P", "-m", "autoreproduce", *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,
@@ -123,9 +124,19 @@ class Jobs:
             )
 
     def _known(self, job: str) -> Path:
-        folder = self.folder / job
-        if not re.fullmatch(r"[a-z]+-[0-9a-f]{8}", job) or not (folder / "job.json").is_file():
+        known = re.fullmatch(r"[a-z]+-[0-9a-f]{8}", job) is not None
+        if not known or not (self.folder / job / "job.json").is_file():
             raise UsageError(f"there is no job {job}", fix="name one that a start gave")
+        return self._own_folder(job)
+
+    def _own_folder(self, job: str) -> Path:
+        """A job's folder, whether it is there or not. Raises TrialError for links: the folder of
+        runs may come from others, and what a job prints would be written through them.
+        """
+        folder = self.folder / job
+        if linked := next((each for each in (self.folder, folder) if each.is_symlink()), None):
+            raise TrialError(f"{linked} is a link", fix="remove it")
+        refuse_links(folder)
         return folder
 
     def _is_running(self, folder: Path) -> bool:

@@ -104,8 +104,15 @@ class Tools:
     ) -> dict[str, Any]:
         """Score a program (file, folder, archive, git URL) against a task's paper.
 
-        `levels`: some of paper,code,mixed,execution,gap,structure. `judge`: models that read it.
+        `levels`: some of paper,code,mixed,execution,gap,structure. `judge`: of this server's
+        models, those that read it.
         """
+        own = self.settings.model
+        if others := set(judge) - {own.name, own.research, own.code}:
+            raise UsageError(
+                f"{min(others)} is no model of this server, and whoever started it pays",
+                fix="leave judge out, or have the server started with that --model",
+            )
         options = [f"--task={task}", *(f"--judge={name}" for name in judge)]
         options += [f"--levels={levels}"] if levels else []
         return shown(
@@ -206,11 +213,11 @@ def _outcome_row(line: dict[str, Any]) -> dict[str, Any]:
 
 def mcp_server(settings: Settings) -> Any:
     """The server with its tools, on no transport yet. Raises UsageError without the extra."""
-    from autoreproduce import __version__
+    from autoreproduce.contracts import VERSION
 
     sdk = optional_module("mcp.server.mcpserver", "mcp")
     server = sdk.MCPServer(
-        "autoreproduce", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING"
+        "autoreproduce", instructions=INSTRUCTIONS, version=VERSION, log_level="WARNING"
     )
     for tool in Tools(settings).all():
         server.add_tool(_with_tool_errors(tool))

@@ -17,12 +17,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+from autoreproduce.content import install_command
 from autoreproduce.errors import UsageError
 from autoreproduce.models.prices import PROVIDERS
 from autoreproduce.trials.steps import CommandResult, ModelResult, Step
 
 if TYPE_CHECKING:
-    from autoreproduce import Observer
+    from autoreproduce.trials.steps import Observer
     from autoreproduce.trials.trial import Outcome, TrialRecord
 
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
@@ -64,7 +65,7 @@ def trace_of(record: TrialRecord, folder: str) -> TrialTrace | None:
     except ModuleNotFoundError as error:
         raise UsageError(
             f"OTEL_EXPORTER_OTLP_ENDPOINT is set, and {error.name} is not installed",
-            fix="python -m pip install 'autoreproduce[otel]', or unset it",
+            fix=f"{install_command('otel')}, or unset it",
         ) from None
     named = os.environ.get("OTEL_SERVICE_NAME", "autoreproduce")
     provider = TracerProvider(resource=Resource.create({"service.name": named}))

@@ -1,5 +1,5 @@
-"""What tests the measuring itself: judges calibrated on known programs, faked results, and what a
-number tells of a method.
+"""What tests the measuring itself, and code that is there already: judges and verdicts on known
+programs, faked results, what a number tells of a method, and a paper's own code held against it.
 """
 
 from __future__ import annotations
@@ -8,7 +8,11 @@ from autoreproduce.plugins import Plugin
 
 _HERE = "autoreproduce.plugins.lab"
 plugin = Plugin(
-    commands={"Score": {"calibrate": "Judge programs whose fidelity is known."}},
+    commands={
+        "Reproduce": {"verify": "Run code that you have, and hold it against its paper."},
+        "Score": {"calibrate": "Judge programs whose fidelity is known."},
+    },
+    solver_kinds={"code:": f"{_HERE}.handed_in:handed_in_class"},
     command_app=f"{_HERE}.commands:app",
     subcommands={"bench discriminate": f"{_HERE}.commands:app"},
 )

@@ -1,9 +1,10 @@
 """What does each level of scoring catch? Programs that state a result without earning it, as data.
 
-`eval/attacks/` holds them: a program each, written against a small adapter that a task has there
-(`tasks/ID.py`: its arrays, and how its result is written). Others are the task's own reference with
-lines changed (`tasks/ID.yaml`). Beside them stands the control, the reference itself, which no
-level may catch.
+`eval/attacks/` holds them: a program each, written against a small adapter that a task may have
+there (`tasks/ID.py`: its arrays, and how its result is written). Others are the task's own
+reference with lines changed (`tasks/ID.yaml`), or with a file run in place of its main.py
+(`wrapped/`). Beside them stand the controls: the reference itself, which no level may catch, and
+honest variations of it (`variations/`), which integrity may not doubt.
 """
 
 from __future__ import annotations
@@ -14,11 +15,10 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from autoreproduce import Score
 from autoreproduce.benchmarks.reproducebench.altered import MistakeEdit, with_edits
 from autoreproduce.benchmarks.reproducebench.tasks import reference_folder
 from autoreproduce.content import folder
-from autoreproduce.errors import UsageError
+from autoreproduce.contracts import Score
 from autoreproduce.evaluation.scorers.structure import StructureScorer
 from autoreproduce.files.bounded import parse_yaml
 from autoreproduce.files.shared import read_text
@@ -26,19 +26,24 @@ from autoreproduce.task import Task
 
 CONTROL = "reference"
 # The values by which a level says that something is wrong: below, or from there on. Of structure:
-# live trials, which are honest, had 91.5 and more (docs/results.md).
+# live trials, which are honest, had 91.5 and more (docs/results-log.md).
 BELOW = {"execution": 0.5, "integrity": 1.0, StructureScorer.name: 90.0, "mixed": 50.0}
 FROM = {"gap": 0.5}
 
 
 class AttackEntry(BaseModel):
-    """One program of attacks.yaml. `caught_by`: the levels that must see it."""
+    """One program of attacks.yaml. `caught_by`: the levels that must see it; `honest`: none may.
+
+    `needs`: a text without which it changes nothing in a reference.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
     name: str
     what: str
-    caught_by: list[str]
+    caught_by: list[str] = []
+    honest: bool = False
+    needs: str = ""
 
 
 class AlteredReference(AttackEntry):
@@ -71,32 +76,56 @@ class AttackRow:
 
     @property
     def as_expected(self) -> bool:
-        """True if every level that was asked and must see it does, or for the control none does."""
+        """True if every level that was asked and must see it does; of what is honest, if none
+        does, or for a variation integrity finds nothing.
+        """
         missed = (set(self.entry.caught_by) & set(self.values)) - set(self.caught_by)
-        return not missed and (self.entry.name != CONTROL or not self.caught_by)
+        if self.entry.name == CONTROL:
+            return not self.caught_by
+        return not missed and not (self.entry.honest and self.word in ("doubtful", "void"))
 
 
 def attacks_on(task: Task) -> list[Attack]:
-    """The control and the attacks on a task. Raises UsageError if the task has no adapter there."""
+    """The controls and the attacks on a task. Raises UsageError where it has no reference."""
     home = folder("eval") / "attacks"
-    known = sorted(path.stem for path in (home / "tasks").glob("*.py"))
-    if task.id not in known:
-        raise UsageError(
-            f"there are no attacks on task {task.id}", fix=f"choose among {', '.join(known)}"
-        )
-    adapter = read_text(home, f"tasks/{task.id}.py")
-    listed = parse_yaml(read_text(home, "attacks.yaml"))["attacks"]
-    entries = [AttackEntry.model_validate(each) for each in listed]
+    listed = parse_yaml(read_text(home, "attacks.yaml"))
     return [
         _reference(task),
-        *(
-            Attack(
-                each, {"main.py": read_text(home, f"programs/{each.name}.py"), "task.py": adapter}
-            )
-            for each in entries
-        ),
+        *_wrapped(task, home, "variations", listed),
+        *_programs(task, home, listed["attacks"]),
+        *_wrapped(task, home, "wrapped", listed),
         *_altered(task, home),
     ]
+
+
+def _programs(task: Task, home: Path, listed: list[dict[str, object]]) -> list[Attack]:
+    """The programs without the method; none for a task without an adapter."""
+    if not (home / "tasks" / f"{task.id}.py").is_file():
+        return []
+    adapter = read_text(home, f"tasks/{task.id}.py")
+    entries = [AttackEntry.model_validate(each) for each in listed]
+    texts = {each.name: read_text(home, f"programs/{each.name}.py") for each in entries}
+    return [Attack(each, {"main.py": texts[each.name], "task.py": adapter}) for each in entries]
+
+
+def _wrapped(
+    task: Task, home: Path, kind: str, listed: dict[str, list[dict[str, object]]]
+) -> list[Attack]:
+    """The reference beside each file of a kind, which is run in place of its main.py."""
+    known = task.measured.value if task.measured else 0.0
+    made = []
+    for each in listed[kind]:
+        entry = AttackEntry.model_validate({**each, "honest": kind == "variations"})
+        plain = _reference(task, entry)
+        if entry.needs and not any(entry.needs in text for text in plain.files.values()):
+            continue
+        files = {
+            **plain.files,
+            "start.py": read_text(home, f"{kind}/{entry.name}.py"),
+            **({"number.py": f"NUMBER = {known}\n"} if not entry.honest else {}),
+        }
+        made.append(Attack(entry, files, plain.command.replace("main.py", "start.py")))
+    return made
 
 
 def _altered(task: Task, home: Path) -> list[Attack]:
@@ -106,16 +135,18 @@ def _altered(task: Task, home: Path) -> list[Attack]:
         return []
     listed = parse_yaml(read_text(home, name))["altered"]
     entries = [AlteredReference.model_validate(each) for each in listed]
-    return [_reference(task, entry) for entry in entries]
+    return [_reference(task, entry, entry.edits) for entry in entries]
 
 
-def _reference(task: Task, altered: AlteredReference | None = None) -> Attack:
+def _reference(
+    task: Task, entry: AttackEntry | None = None, edits: Sequence[MistakeEdit] = ()
+) -> Attack:
     """The task's own reference, as it is or altered, run at its profile."""
     what = "the task's own reference, honest"
-    entry = altered or AttackEntry(name=CONTROL, what=what, caught_by=[])
+    entry = entry or AttackEntry(name=CONTROL, what=what)
     place: Path = reference_folder(task)
     files = {path.name: read_text(place, path.name) for path in sorted(place.glob("*.py"))}
-    changed = with_edits(files, altered.edits if altered else (), f"attack {entry.name}")
+    changed = with_edits(files, edits, f"attack {entry.name}")
     return Attack(entry, changed, f"python main.py --profile {task.profile} --seed 0")
 
 

@@ -3,7 +3,7 @@
 Five kinds of program: the task's reference itself; the same renamed and reformatted; the reference
 with each of the task's known mistakes; another task's reference; an empty file. A judge that can be
 believed gives the first two at least 95, each mistake at most 14 of 20 for every key point that it
-breaks («similar» at best) and less in all than the reference, the stranger at most 15, and the
+breaks ("similar" at best) and less in all than the reference, the stranger at most 15, and the
 empty file 0.
 """
 
@@ -14,9 +14,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autoreproduce import Score
 from autoreproduce.benchmarks.reproducebench.altered import with_mistake
 from autoreproduce.benchmarks.reproducebench.tasks import load_task, task_file, task_folders
+from autoreproduce.contracts import Score
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.judging.disguise import disguise
 from autoreproduce.evaluation.judging.material import material_of

@@ -1,4 +1,4 @@
-"""The commands `calibrate` and `bench discriminate`: what the measuring itself is worth."""
+"""The commands `calibrate` and `bench discriminate`, what the measuring is worth, and `verify`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from autoreproduce.cli.options import (
     ADVANCED,
     ONE_MODEL,
     PLACES,
+    ArxivId,
     DryRun,
     Json,
+    Require,
     section,
     settings_options,
 )
+from autoreproduce.cli.reproduce import METHOD, DataFolder, PaperFile, TrialFolder, end_of_trial
 from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
 
@@ -25,12 +28,12 @@ if TYPE_CHECKING:
     from autoreproduce.benchmarks.reproducebench.discrimination import DiscriminationRow
 
 app = CommandApp()
-Given = Annotated[Path | None, typer.Option(help="a folder of published files that you have")]
+Given = Annotated[Path | None, typer.Option(help="a folder of published files you have")]
 Judges = Annotated[
     list[str] | None,
     typer.Option("--judge", help="a judge's model, provider:name; may be repeated"),
 ]
-Repeats = Annotated[int, typer.Option(min=1, help="how often each judge reads")]
+Repeats = Annotated[int, typer.Option(min=1, help="readings by each judge")]
 Points = Annotated[
     Literal["paper", "curated"] | None,
     typer.Option(
@@ -47,7 +50,9 @@ Points = Annotated[
 )
 def calibrate(
     *,
-    tasks: Annotated[list[str], typer.Argument(help="tasks of the benchmark")],
+    tasks: Annotated[
+        list[str] | None, typer.Argument(help="tasks of the benchmark, or controls: all")
+    ] = None,
     judge: Judges = None,
     repeats: Repeats = 1,
     settings: Settings,
@@ -58,6 +63,10 @@ def calibrate(
     attacks: Annotated[
         bool, typer.Option("--attacks", help="run and score programs that fake a result instead")
     ] = False,
+    controls: Annotated[
+        bool,
+        typer.Option("--controls", help="judge papers' own code, whose truth is known, instead"),
+    ] = False,
 ) -> None:
     """Judge programs whose fidelity is known.
 
@@ -66,12 +75,18 @@ def calibrate(
     from autoreproduce.plugins.lab.calibrate import CalibrationRequest, run_calibration
     from autoreproduce.plugins.lab.calibration_plan import plan_of_calibration
     from autoreproduce.plugins.lab.run_attacks import run_attacks
+    from autoreproduce.plugins.lab.run_controls import run_controls
     from autoreproduce.runner.api import default_judges
     from autoreproduce.runner.score_plan import plan_text
 
     names = judge or default_judges(settings)
     note = partial(print, flush=True)
     wanted = [level for level in levels.split(",") if level]
+    if controls:
+        good = run_controls(tasks or [], out or settings.runs_dir / "controls", settings, note)
+        raise typer.Exit(0 if good else 1)
+    if not tasks:
+        raise UsageError("no task is named", fix="name tasks of the benchmark, or add --controls")
     if attacks and dry_run:
         raise UsageError(
             "--dry-run counts what judges would be asked, and --attacks runs programs first",
@@ -158,3 +173,77 @@ def _write_discrimination(rows: list[DiscriminationRow], out: Path | None, json:
         out.write_text(f"{text}\n", encoding="utf-8")
     except OSError as error:
         raise UsageError(f"--out {out} cannot be written ({error})", fix="name a file") from None
+
+
+@app.command()
+@settings_options(
+    (*METHOD, "seed", "seeds", *PLACES), main=("model", "base_url", "budget", "sandbox", "seeds")
+)
+def verify(
+    *,
+    code: Annotated[str, typer.Argument(help="a folder, archive, file or git URL")],
+    paper: PaperFile = None,
+    arxiv: ArxivId = None,
+    experiment: Annotated[
+        str, typer.Option(help='whose numbers, as "Table 2" [the whole paper]')
+    ] = "",
+    claim: Annotated[
+        list[str] | None,
+        typer.Option(help='a number of the paper, "ROW: METRIC = VALUE"; may be repeated'),
+    ] = None,
+    run: Annotated[str | None, typer.Option(help="how it is run, if you know: a bash line")] = None,
+    metric_from: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="where a claim's number is written: KEY=FILE:PLACE; then no model is asked",
+            metavar="KEY=FILE:PLACE",
+            rich_help_panel=ADVANCED,
+        ),
+    ] = None,
+    settings: Settings,
+    data: DataFolder = None,
+    out: TrialFolder = None,
+    trial: Annotated[int, typer.Option(min=1, help="which attempt of the same command")] = 1,
+    require: Require = None,
+    instruction: Annotated[
+        str, typer.Option(help="what else is to be known of the code", rich_help_panel=ADVANCED)
+    ] = "",
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Run code that you have, and hold it against its paper."""
+    from autoreproduce.cli.console.attempts import command_line, terminal_view
+    from autoreproduce.cli.console.scores import print_scores
+    from autoreproduce.plugins.lab.verify import (
+        VerifyRequest,
+        preview,
+        verify_by_model,
+        verify_by_places,
+    )
+
+    asked = VerifyRequest(
+        code=code,
+        settings=settings,
+        paper=paper,
+        arxiv=arxiv,
+        experiment=experiment,
+        claims=claim or [],
+        run=run,
+        metric_from=metric_from or [],
+        data=data,
+        out=out,
+        trial=trial,
+        instruction=instruction,
+    )
+    if dry_run:
+        from autoreproduce.cli.console.estimates import print_preview
+
+        print_preview(preview(asked), json)
+        return
+    if metric_from:
+        for scored in verify_by_places(asked).trials:
+            print_scores(scored, json)
+            raise typer.Exit(0 if scored.verdict not in ("", "not measured") else 1)
+    view = terminal_view(json, settings.runs_dir, asked.solver)
+    done = verify_by_model(asked, view, command_line())
+    end_of_trial(done, json, f"--trial {trial + 1}" if out is None else "another --out", require)

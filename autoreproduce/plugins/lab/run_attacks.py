@@ -8,11 +8,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from autoreproduce.benchmarks.reproducebench.draws import new_seed
 from autoreproduce.benchmarks.reproducebench.tasks import find_task
 from autoreproduce.errors import UsageError
 from autoreproduce.files.tree import Tree
 from autoreproduce.plugins.lab.attacks import Attack, AttackRow, attack_table, attacks_on, row_of
-from autoreproduce.runner.score import ScoreRequest, score_all
+from autoreproduce.runner.score import score_all
+from autoreproduce.runner.score_request import ScoreRequest
 from autoreproduce.trials.journal import now, write_whole
 
 if TYPE_CHECKING:
@@ -46,11 +48,11 @@ def run_attacks(
     chosen = [(task, attacks_on(task)) for task in found]
     good = True
     for task, attacks in chosen:
-        rows = []
+        rows, draw = [], new_seed()  # one for all: none of them could know it
         for attack in attacks:
             note(f"{task.id}: {attack.entry.name}")
             place = home / task.id / attack.entry.name
-            rows.append(_row(task, attack, levels, judges, repeats, place, settings, note))
+            rows.append(_row(task, attack, levels, judges, repeats, place, settings, note, draw))
         write(home, task, rows)
         note(attack_table(rows))
         good = good and all(row.as_expected for row in rows)
@@ -66,6 +68,7 @@ def _row(
     place: Path,
     settings: Settings,
     note: Callable[[str], None],
+    draw: str,
 ) -> AttackRow:
     program = Tree(place / "program")
     program.make_root()
@@ -79,6 +82,7 @@ def _row(
         judges=judges,
         repeats=repeats,
         run=attack.command if set(levels) & set(FREE) else None,  # a judge reads, and runs nothing
+        draw=draw,
         out=place / "trial",
         note=note,
     )

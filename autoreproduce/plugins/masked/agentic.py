@@ -20,7 +20,7 @@ from autoreproduce.solvers.recorded import invoke_config, plain, recorded
 from autoreproduce.solvers.tools import ToolBench, tools_of
 
 if TYPE_CHECKING:
-    from autoreproduce import Sandbox
+    from autoreproduce.contracts import Sandbox
     from autoreproduce.models import Models
     from autoreproduce.plugins.masked.selection import MaskedTask
     from autoreproduce.trials.trial import Trial

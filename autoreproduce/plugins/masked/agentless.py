@@ -18,6 +18,7 @@ from autoreproduce.agents.agent import Agent
 from autoreproduce.errors import CommandError, ReplyError
 from autoreproduce.files.tree import Tree
 from autoreproduce.plugins.masked.answering import MaskedSolver, code_in, functions_of, put_in
+from autoreproduce.plugins.masked.clones import twin_pairs
 from autoreproduce.plugins.masked.helpers import scopes
 from autoreproduce.plugins.masked.masking import read_source
 from autoreproduce.plugins.masked.retrieval import around, mentions, paper_for
@@ -29,7 +30,7 @@ from autoreproduce.plugins.masked.surroundings import (
 )
 
 if TYPE_CHECKING:
-    from autoreproduce import Sandbox
+    from autoreproduce.contracts import Sandbox
     from autoreproduce.models import Models
     from autoreproduce.plugins.masked.dataset import MaskRow
     from autoreproduce.plugins.masked.selection import MaskedTask
@@ -59,8 +60,9 @@ class Agentless(MaskedSolver):
             self.lay_out(masked, Path(pristine))
             project = read_project(Path(pristine))
             pairs = zip(functions_of(masked), masked.functions, strict=True)
+            unseen = [*functions_of(masked), *twin_pairs(masked.paper.code, functions_of(masked))]
             questions = {
-                pair: self._question(masked, Path(pristine), project, row, *pair)
+                pair: self._question(masked, Path(pristine), project, unseen, row, *pair)
                 for pair, row in pairs
             }
         for (file, address), question in questions.items():
@@ -78,6 +80,7 @@ class Agentless(MaskedSolver):
         masked: MaskedTask,
         workspace: Path,
         project: Project,
+        unseen: list[tuple[str, str]],
         row: MaskRow,
         file: str,
         address: str,
@@ -86,7 +89,7 @@ class Agentless(MaskedSolver):
         how = self.settings.masked.retrieval
         code = _near(workspace, file, address)
         others = "\n".join(mentions(workspace, file, [address]))
-        like = most_similar(project, functions_of(masked), about, f"{code}\n{others}")
+        like = most_similar(project, unseen, about, f"{code}\n{others}")
         return {
             "paper": paper_for(masked.paper.text, [about], how, [row.passage]),
             "passages": how in ("passages", "oracle"),

@@ -10,9 +10,9 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autoreproduce import Need, Submission
 from autoreproduce.agents.prompts import Prompts
 from autoreproduce.content import folder
+from autoreproduce.contracts import Need, Submission
 from autoreproduce.errors import CommandError, SourceError
 from autoreproduce.files.bounded import parse_json, parse_python
 from autoreproduce.files.tree import Tree
@@ -25,8 +25,8 @@ from autoreproduce.plugins.masked.transplant import transplant
 from autoreproduce.solvers.limits import Meter
 
 if TYPE_CHECKING:
-    from autoreproduce import Sandbox
     from autoreproduce.config import Settings
+    from autoreproduce.contracts import Sandbox
     from autoreproduce.models import Models
     from autoreproduce.models.budget import Budget
     from autoreproduce.plugins.masked.selection import MaskedTask
@@ -121,10 +121,10 @@ def put_in(workspace: Path, file: str, address: str, code: str) -> None:
 
 
 def _nested(clean: PythonSource, address: str, code: str) -> str:
-    """The code in the classes or functions that the function stands in, so that it is found by the
+    """The code in the classes or functions that the function is in, so that it is found by the
     same address.
 
-    What stands beside a method stands outside its class as well: it may be called by its name or by
+    What is beside a method stands outside its class as well: it may be called by its name or by
     `self`.
     """
     target = clean.find(address)

@@ -19,7 +19,7 @@ from autoreproduce.trials.measurement import Measurement, not_measured
 from autoreproduce.trials.steps import ExecutionResult
 
 if TYPE_CHECKING:
-    from autoreproduce import Submission
+    from autoreproduce.contracts import Submission
     from autoreproduce.sandboxes.setup import SandboxSetup
     from autoreproduce.task import Task
     from autoreproduce.trials.trial import Trial
@@ -65,8 +65,8 @@ class AutoExperiment:
         self, task: Task, cache: Path, note: Callable[[str], None], given: Path | None = None
     ) -> Task:
         """The task with the data that its code reads, where it reads any."""
-        made = made_of(masked_of(task))
-        return task.model_copy(update={"data_dir": data_folder(made, cache, note, given)})
+        found = data_folder(masked_of(task), cache, note, given)
+        return task.model_copy(update={"data_dir": found})
 
     def ready(self, task: Task, sandboxes: SandboxSetup) -> SandboxSetup:
         """The sandboxes with the set's packages, in which its code as it is gave the gold."""

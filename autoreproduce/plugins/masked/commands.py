@@ -17,7 +17,8 @@ app = CommandApp()
 
 
 Commands = Annotated[
-    list[str], typer.Option(help="bash line of an experiment, with {seed} or $SEED; repeatable")
+    list[str] | None,
+    typer.Option(help="bash line of an experiment, with {seed} or $SEED; repeatable"),
 ]
 Results = Annotated[
     str | None, typer.Option(help="JSON file that the command writes; else what it prints")
@@ -26,7 +27,7 @@ Functions = Annotated[
     list[str] | None, typer.Option(help="FILE::NAME or FILE::CLASS.NAME; repeatable")
 ]
 Requirements = Annotated[
-    Path | None, typer.Option(help="file of packages that the code needs: numpy==1.26.4")
+    Path | None, typer.Option(help="file of packages the code needs: numpy==1.26.4")
 ]
 Most = Annotated[
     int, typer.Option(min=1, help="functions to choose if none are named", rich_help_panel=ADVANCED)
@@ -34,6 +35,14 @@ Most = Annotated[
 Sample = Annotated[int, typer.Option(min=1, help="tasks of each n", rich_help_panel=ADVANCED)]
 Timeout = Annotated[
     float, typer.Option(min=1, help="seconds for one run of a command", rich_help_panel=ADVANCED)
+]
+Suggest = Annotated[
+    bool, typer.Option("--suggest", help="propose commands and functions, and stop")
+]
+Described = Annotated[bool, typer.Option("--describe", help="by --model, not from docstrings")]
+PaperId = Annotated[
+    str | None,
+    typer.Option(help="its id in the set [the repository's name]", rich_help_panel=ADVANCED),
 ]
 Workers = Annotated[int, typer.Option(min=1, help="proofs at once")]
 
@@ -45,7 +54,8 @@ Workers = Annotated[int, typer.Option(min=1, help="proofs at once")]
 def mask(
     *,
     repo: Annotated[Path, typer.Argument(help="the repository's folder")],
-    command: Commands,
+    command: Commands = None,
+    suggest: Suggest = False,
     functions: Functions = None,
     n: Annotated[str, typer.Option(help="how many functions at once: 1..5, 2 or 1,3")] = "1..5",
     results: Results = None,
@@ -58,14 +68,9 @@ def mask(
     ] = None,
     requirements: Requirements = None,
     workers: Workers = 1,
-    describe: Annotated[
-        bool, typer.Option("--describe", help="by --model, not from docstrings")
-    ] = False,
+    describe: Described = False,
     settings: Settings,
-    paper_id: Annotated[
-        str | None,
-        typer.Option(help="its id in the set [the repository's name]", rich_help_panel=ADVANCED),
-    ] = None,
+    paper_id: PaperId = None,
     title: Annotated[str, typer.Option(help="the paper's title", rich_help_panel=ADVANCED)] = "",
     seeds: Annotated[
         int, typer.Option(min=1, help="runs for the gold values", rich_help_panel=ADVANCED)
@@ -80,11 +85,12 @@ def mask(
     """
     from autoreproduce.plugins.masked.describe import describer
     from autoreproduce.plugins.masked.making import made_text, make_tasks
+    from autoreproduce.plugins.masked.stopping import StoppableSetup
+    from autoreproduce.plugins.masked.suggest import suggestion
     from autoreproduce.plugins.masked.trying import MaskRequest
     from autoreproduce.runner.api_results import note_to_stderr
     from autoreproduce.runner.find import data_folder
     from autoreproduce.sandboxes.package_lists import read_requirements, with_packages
-    from autoreproduce.sandboxes.setup import SandboxSetup
 
     name = paper_id or re.sub(r"[^A-Za-z0-9.-]+", "-", repo.resolve().name).strip("-.")
     if data is not None:
@@ -92,7 +98,7 @@ def mask(
     packages = read_requirements(requirements) if requirements else ()
     asked = MaskRequest(
         repo,
-        tuple(command),
+        tuple(command or ()),
         out,
         name,
         tuple(functions or ()),
@@ -108,7 +114,7 @@ def mask(
         data_dir=data,
         packages=packages,
     )
-    place = SandboxSetup(
+    plain = StoppableSetup(
         settings,
         settings.cache_dir / "packages" / "mask",
         data,
@@ -116,7 +122,10 @@ def mask(
         trusted=True,
         note=note_to_stderr,
     )
-    place = with_packages(place, packages)
+    place = with_packages(plain, packages)
+    if suggest:
+        print(suggestion(asked, place))
+        return
     writer = describer(settings, settings.runs_dir / "descriptions") if describe else None
     made = make_tasks(asked, place, writer)
     print(made_text(made))
@@ -143,7 +152,7 @@ def dataset(
     ] = None,
     gold: Annotated[
         Literal["set", "here"],
-        typer.Option(help="of --prove: here takes the numbers that the code gives on this machine"),
+        typer.Option(help="of --prove: here takes the numbers the code gives on this machine"),
     ] = "set",
     settings: Settings,
 ) -> None:

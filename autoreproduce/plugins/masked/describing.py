@@ -77,7 +77,7 @@ def experiment_rows(
     notes: list[str],
 ) -> tuple[list[Experiment], PaperSet]:
     """The experiments as rows of the format, one per command, and how they are run and judged."""
-    experiments, tolerances = [], {}
+    experiments, golds_by_seed = [], dict[str, Gold]()
     for number, (run, gold) in enumerate(golds):
         reached = {f"{each.file}::{each.function.address}" for each in run.reached}
         depends = tuple(str(place) for place, each in enumerate(chosen) if each.name in reached)
@@ -89,16 +89,20 @@ def experiment_rows(
         experiments.append(
             Experiment(asked.paper_id, str(number), text, gold.value, depends, run.command)
         )
-        tolerances[str(number)] = gold.tolerances
+        golds_by_seed[str(number)] = gold
     longest = max(run.seconds for run, _ in golds) * len(golds)
     made = PaperSet(
         results=asked.results,
         seeds=list(range(asked.seeds)),
         timeout=max(60.0, 10 * longest),
-        tolerances=tolerances,
+        tolerances={name: gold.tolerances for name, gold in golds_by_seed.items()},
+        golds={name: gold.by_seed for name, gold in golds_by_seed.items()},
+        spread={name: gold.spread for name, gold in golds_by_seed.items()},
         addresses=addresses,
         data_dir=str(asked.data_dir.resolve()) if asked.data_dir else "",
         packages=list(asked.packages),
+        python=golds[0][0].python,
+        locked=sorted({each for run, _ in golds for each in run.locked}),
         notes=list(notes),
     )
     return experiments, made

@@ -1,4 +1,6 @@
-"""The folder of data that a set's code reads: a ReproduceBench task's, or one the user names."""
+"""The folder of data that a set's code reads: a ReproduceBench task's, one of the set, or one that
+the user names.
+"""
 
 from __future__ import annotations
 
@@ -7,25 +9,38 @@ from pathlib import Path
 
 from autoreproduce.benchmarks.reproducebench import prepared_data
 from autoreproduce.errors import UsageError
-from autoreproduce.plugins.masked.taskset import PaperSet
+from autoreproduce.files.shared import check_tree, inside
+from autoreproduce.plugins.masked.running import made_of
+from autoreproduce.plugins.masked.selection import MaskedTask
 
 
 def data_folder(
-    made: PaperSet, cache: Path, note: Callable[[str], None], given: Path | None
+    task: MaskedTask, cache: Path, note: Callable[[str], None], given: Path | None
 ) -> Path | None:
     """The folder that the code gets as DATA_DIR; None if the set names none and none is given.
 
-    Raises UsageError if it is not there.
+    A set may come from anybody, so what it names itself lies in its paper's folder. Raises
+    UsageError for another, and for one that is not there.
     """
+    made = made_of(task)
     benchmark, _, profile = made.data.partition("/")
     if benchmark:
         return prepared_data.prepare(benchmark, profile or "small", cache, note, given)
     if given is not None and not given.is_dir():
         raise UsageError(f"--data {given} is no folder", fix="name the folder with the data")
-    if given is None and made.data_dir and not Path(made.data_dir).is_dir():
+    if given is not None or not made.data_dir:
+        return given.resolve() if given else None
+    try:
+        own = inside(task.paper.folder, made.data_dir)
+    except UsageError:
         raise UsageError(
-            f"the set's code reads its data from {made.data_dir}, which is no folder here",
+            f"the set's code reads its data from {made.data_dir}, which lies outside the set",
+            fix="name that folder by --data, if its programs may read it",
+        ) from None
+    if not own.is_dir():
+        raise UsageError(
+            f"the set's code reads its data from {made.data_dir}, which is no folder there",
             fix="name the folder with its data by --data",
         )
-    folder = given or (Path(made.data_dir) if made.data_dir else None)
-    return folder.resolve() if folder else None
+    check_tree(own)
+    return own

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from math import comb
 from typing import Any, Literal
 
+from autoreproduce.claims.verdicts.quantiles import beta_quantile
+
 Rule = Literal["strict", "upstream"]
 RESAMPLES = 10_000
 SAME = 1e-9  # two figures closer than this are equal
@@ -107,11 +109,9 @@ def clopper_pearson(passed: float, count: int, level: float = 0.95) -> tuple[flo
     """
     if not 0 <= passed <= count or count < 1:
         raise ValueError(f"{passed} of {count} is no proportion")
-    from scipy.special import betaincinv
-
     tail = (1 - level) / 2
-    low = 0.0 if passed == 0 else float(betaincinv(passed, count - passed + 1, tail))
-    high = 1.0 if passed == count else float(betaincinv(passed + 1, count - passed, 1 - tail))
+    low = 0.0 if passed == 0 else beta_quantile(passed, count - passed + 1, tail)
+    high = 1.0 if passed == count else beta_quantile(passed + 1, count - passed, 1 - tail)
     return low, high
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from autoreproduce import Execution
+from autoreproduce.contracts import Execution
 
 STOPPED = {
     "timeout": "it did not end in time",

@@ -1,94 +1,104 @@
-"""Gold values from several runs, with tolerances from their spread, and files that contain them.
+"""Gold values of each seed, with tolerances, and files that contain them.
 
-A number that a correct function reproduces must pass, whatever the seed: so its tolerance is the
-half width of the interval in which one more run falls 99 times of 100, all leaves together, and
-never less than a floor. What fits no tolerance, a time or text that changes, is left out and
-named.
+An answer runs the seeds that the gold was made with, so its numbers are compared seed by seed: all
+count, also those that vary over seeds. The tolerance is 1 %, or four times what two runs with one
+seed differ by. A function that draws random numbers may draw them in another order when it is
+rewritten: for it a second tolerance is made of the spread over seeds, the half width of the
+interval in which one more seed's number falls 99 times of 100, all leaves together. What fits no
+tolerance, a time or text that changes, is left out and named.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from autoreproduce.claims.verdicts.quantiles import t_quantile
 from autoreproduce.errors import UsageError
 from autoreproduce.plugins.masked.compare import Tolerance, paths_of
 
 FLOOR = 0.01  # relative: another order of the same sums, another precision
-WIDEST = 0.3  # of the number: a wider tolerance judges nothing, more seeds make it narrower
-UNSTEADY = 0.5  # a number whose runs lie further apart than this share of it is left out
+REPEATED = 4  # times the difference of two runs with one seed
+UNSTEADY = 0.05  # a number that differs by more between two runs with one seed is left out
+WIDEST = 0.3  # of a number that varies over seeds in others' company, and not in these
+ANYTHING = 1e300
 FALSE_ALARM = 0.01  # for all leaves of an experiment together
 DIGITS = 6
 LARGEST = 20_000_000  # bytes of a file that is searched for gold numbers
-_NUMBER = re.compile(rb"(?<![\w.])[-+]?\d+\.\d{4,}(?:[eE][-+]?\d+)?")
+_NUMBER = rb"(?<![\w.])[-+]?\d+\.\d{%s,}(?:[eE][-+]?\d+)?"
 
 
 @dataclass(frozen=True)
 class Gold:
-    """The value to reach, the tolerance of each leaf by its path, and notes on the rest."""
+    """The first seed's value, those of all seeds, and the tolerance of each leaf by its path.
+
+    `spread` has the tolerances for functions that draw random numbers.
+    """
 
     value: Any
+    by_seed: dict[str, Any]
     tolerances: dict[str, Tolerance]
+    spread: dict[str, Tolerance]
     notes: tuple[str, ...] = ()
 
 
-def gold_of(runs: Sequence[Any], floor: float = FLOOR) -> Gold:
-    """Mean and tolerances of several runs' results. Raises UsageError if none can be judged."""
-    value, notes = runs[0], []
-    dropped = _dropped(runs)
-    if dropped and isinstance(value, dict):
-        value = {key: each for key, each in value.items() if key not in dropped}
+def gold_of(runs: Mapping[int, Any], again: Any, floor: float = FLOOR) -> Gold:
+    """The gold of the results by seed; `again` is the first seed's once more.
+
+    Raises UsageError if no number can be judged.
+    """
+    found = [*runs.values(), again]
+    dropped, notes = _dropped(found), []
+    if dropped and isinstance(found[0], dict):
         notes = [f"left out: {reason}" for reason in dropped.values()]
-        runs = [{key: run.get(key) for key in value} for run in runs]
-    tables = [paths_of(run) for run in runs]
-    if not paths_of(value) or value in ({}, []) or (dropped and not isinstance(value, dict)):
+        found = [{key: run[key] for key in found[0] if key not in dropped} for run in found]
+    if not paths_of(found[0]) or found[0] in ({}, []) or (dropped and not notes):
         why = "; ".join(dropped.values()) or "the results are empty"
         raise UsageError(
             f"the command's results cannot be judged ({why})",
             fix="let it report numbers that can be reproduced",
         )
+    tables = [paths_of(run) for run in found]
     columns = {path: [float(table[path]) for table in tables] for path in tables[0]}
-    tolerances = {path: _tolerance(column, len(columns), floor) for path, column in columns.items()}
-    wide = [
-        path
-        for path, column in columns.items()
-        if _half_width(column, len(columns)) > WIDEST * abs(_mean(column))
-    ]
-    if wide:
-        notes.append(
-            f"{', '.join(wide)}: the runs spread widely, so a number within {WIDEST:.0%} passes: "
-            "run more seeds"
-        )
-    means = {path: _mean(column) for path, column in columns.items()}
-    return Gold(_filled(value, means, ""), tolerances, tuple(notes))
+    return Gold(
+        found[0],
+        {str(seed): value for seed, value in zip(runs, found, strict=False)},
+        {path: _paired(values, floor) for path, values in columns.items()},
+        _over_seeds({path: values[:-1] for path, values in columns.items()}, floor),
+        tuple(notes),
+    )
 
 
-def gold_on_disk(folder: Path, golds: Iterable[Any]) -> list[str]:
-    """The text files below `folder` with a gold number of six digits or more, one line each.
+def gold_on_disk(folder: Path, golds: Iterable[Any], digits: int = DIGITS) -> list[str]:
+    """The text files below `folder` with a gold number to so many digits, one line each.
 
-    A file of many numbers has some by chance; it is named only if chance is no explanation (under
-    5 %).
+    With few digits also those of a gold number in per cent. A file of many numbers has some by
+    chance; it is named only if chance is no explanation (under 5 %).
     """
     wanted = {
-        _rounded(value): value
+        _rounded(each, digits): value
         for gold in golds
         for value in paths_of(gold).values()
         if _has_many_digits(value)
+        for each in ([value] if digits == DIGITS else [value, 100 * value])
     }
+    number = re.compile(_NUMBER % (str(4 if digits == DIGITS else 1).encode()))
     found = []
     for path in sorted(folder.rglob("*")) if wanted else ():
         if not path.is_file() or path.is_symlink() or path.stat().st_size > LARGEST:
             continue
-        numbers = {_rounded(float(text)) for text in _NUMBER.findall(path.read_bytes())}
+        numbers = {_rounded(float(text), digits) for text in number.findall(path.read_bytes())}
         hits = numbers & set(wanted)
-        if hits and len(numbers) * len(wanted) / (9 * 10 ** (DIGITS - 1)) < 0.05 * len(hits):
+        if hits and len(numbers) * len(wanted) / (9 * 10 ** (digits - 1)) < 0.05 * len(hits):
             values = ", ".join(f"{wanted[hit]:.6g}" for hit in sorted(hits)[:3])
+            exact = "" if digits == DIGITS else f" to {digits} digits"
             found.append(
-                f"{path.relative_to(folder)} contains {len(hits)} of the gold numbers ({values})"
+                f"{path.relative_to(folder)} contains {len(hits)} of the gold numbers"
+                f"{exact} ({values})"
             )
     return found
 
@@ -116,45 +126,42 @@ def _unusable(values: Sequence[Any]) -> str:
         return "is no number"
     if not all(map(math.isfinite, values)):
         return "is not finite"
-    mean = _mean(values)
-    if max(values) - min(values) > UNSTEADY * abs(mean):
-        return f"varies too much between runs (from {min(values):.4g} to {max(values):.4g})"
+    one, again = values[0], values[-1]
+    if abs(one - again) > UNSTEADY * max(abs(one), abs(again)):
+        return f"differs between two runs with one seed ({one:.4g} and {again:.4g})"
     return ""
 
 
-def _tolerance(values: Sequence[float], leaves: int, floor: float) -> Tolerance:
-    half = min(_half_width(values, leaves), WIDEST * abs(_mean(values)))
-    return Tolerance(relative=floor, absolute=max(half, 1e-12), zero=max(half, 1e-6))
+def _paired(values: Sequence[float], floor: float) -> Tolerance:
+    """Of the numbers by seed, the last one the first seed's again."""
+    absolute = REPEATED * abs(values[0] - values[-1])
+    return Tolerance(relative=floor, absolute=max(absolute, 1e-12), zero=max(absolute, 1e-6))
+
+
+def _over_seeds(columns: Mapping[str, Sequence[float]], floor: float) -> dict[str, Tolerance]:
+    """By the spread of each leaf's numbers by seed.
+
+    One that few seeds give alike, where others vary, is as wide as any; where it is 0 nothing is
+    known of it, and anything passes.
+    """
+    halves = {path: _half_width(values, len(columns)) for path, values in columns.items()}
+    random, found = any(halves.values()), dict[str, Tolerance]()
+    for path, width in halves.items():
+        size = max(map(abs, columns[path]))
+        half = WIDEST * size if random and not width else width
+        zero = ANYTHING if random and not size else max(half, 1e-6)
+        found[path] = Tolerance(relative=floor, absolute=max(half, 1e-12), zero=zero)
+    return found
 
 
 def _half_width(values: Sequence[float], leaves: int) -> float:
     """Half the width of the interval of one more value, by Student's t; 0 if all are the same."""
-    count, mean = len(values), _mean(values)
+    count, mean = len(values), sum(values) / len(values)
     squares = sum((value - mean) ** 2 for value in values)
     if count < 2 or squares == 0:
         return 0.0
-    from scipy.special import stdtrit
-
-    quantile = float(stdtrit(count - 1, 1 - FALSE_ALARM / leaves / 2))
+    quantile = t_quantile(1 - FALSE_ALARM / leaves, count - 1)
     return quantile * math.sqrt(squares / (count - 1)) * math.sqrt(1 + 1 / count)
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
-
-
-def _filled(value: Any, means: dict[str, float], path: str) -> Any:
-    """`value` with the mean in the place of each leaf."""
-    if isinstance(value, dict):
-        return {
-            key: _filled(each, means, f"{path}/{key}" if path else str(key))
-            for key, each in value.items()
-        }
-    if isinstance(value, list):
-        return [
-            _filled(each, means, f"{path}/{n}" if path else str(n)) for n, each in enumerate(value)
-        ]
-    return means[path]
 
 
 def _has_many_digits(value: Any) -> bool:
@@ -164,5 +171,5 @@ def _has_many_digits(value: Any) -> bool:
     return len(f"{value:.6e}".partition("e")[0].replace(".", "").lstrip("-").rstrip("0")) >= DIGITS
 
 
-def _rounded(value: float) -> str:
-    return f"{value:.{DIGITS - 1}e}"
+def _rounded(value: float, digits: int) -> str:
+    return f"{value:.{digits - 1}e}"

@@ -15,15 +15,8 @@ NOTHING = "nothing that the function returns or changes can be nulled"
 INSIDE = ("in_kind", "array_in_kind", "object_in_kind", "copy_of", "state_of", "null_changes")
 
 
-def in_kind(found: Any, fill: int, given: Any = (), depth: int = 0) -> Any:
-    """`found` with `fill` for each number: types, shapes, keys and lengths stay; text is empty.
-
-    If one of `given` (arguments) has the type and shape of a part, it takes that part's place.
-    """
-    for each in given:
-        same = type(each) is type(found) and not isinstance(each, (str, bool))
-        if same and getattr(each, "shape", None) == getattr(found, "shape", None):
-            return each
+def in_kind(found: Any, fill: int, depth: int = 0) -> Any:
+    """`found` with `fill` for each number: types, shapes, keys and lengths stay; text is empty."""
     made = found
     if found is None or isinstance(found, type) or depth > 6:
         pass
@@ -36,16 +29,16 @@ def in_kind(found: Any, fill: int, given: Any = (), depth: int = 0) -> Any:
 
         made = copy.copy(found)
         for key, value in found.items():
-            made[key] = in_kind(value, fill, given, depth + 1)
+            made[key] = in_kind(value, fill, depth + 1)
     elif isinstance(found, (list, tuple)):
-        parts = [in_kind(each, fill, given, depth + 1) for each in found]
+        parts = [in_kind(each, fill, depth + 1) for each in found]
         made = type(found)(*parts) if hasattr(found, "_fields") else type(found)(parts)
     elif hasattr(found, "__next__"):
-        made = (in_kind(each, fill, given, depth + 1) for each in found)
+        made = (in_kind(each, fill, depth + 1) for each in found)
     elif hasattr(found, "shape"):
         made = array_in_kind(found, fill)
     else:
-        made = object_in_kind(found, fill, given, depth)
+        made = object_in_kind(found, fill, depth)
     return made
 
 
@@ -73,7 +66,7 @@ def array_in_kind(found: Any, fill: int) -> Any:
     return found * 0 + fill
 
 
-def object_in_kind(found: Any, fill: int, given: Any, depth: int) -> Any:
+def object_in_kind(found: Any, fill: int, depth: int) -> Any:
     """A function whose results are in kind, or an object with its attributes in kind."""
     import copy
     import types
@@ -88,7 +81,7 @@ def object_in_kind(found: Any, fill: int, given: Any, depth: int) -> Any:
         return found
     made = copy.copy(found)
     for name, value in vars(found).items():
-        made.__dict__[name] = in_kind(value, fill, given, depth + 1)
+        made.__dict__[name] = in_kind(value, fill, depth + 1)
     return made
 
 

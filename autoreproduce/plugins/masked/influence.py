@@ -16,7 +16,6 @@ from autoreproduce.files.tree import Tree
 from autoreproduce.plugins.masked.candidates import MaskableFunction
 from autoreproduce.plugins.masked.compare import compare
 from autoreproduce.plugins.masked.gold import Gold
-from autoreproduce.plugins.masked.in_kind import NOTHING
 from autoreproduce.plugins.masked.layout import copy_code
 from autoreproduce.plugins.masked.masking import mask, read_source
 from autoreproduce.plugins.masked.running import seeded
@@ -25,7 +24,6 @@ from autoreproduce.plugins.masked.trying import CommandRuns, MaskRequest, result
 from autoreproduce.sandboxes.owners import temporary_folder
 from autoreproduce.sandboxes.setup import SandboxSetup
 
-STOPS = 0.5  # of a function without whose numbers the program does not end
 MEASURED = 3  # times as many functions as are to be chosen are run, the best by their texts
 
 
@@ -55,7 +53,7 @@ def _measured(
 ) -> MaskableFunction:
     """The function with its largest influence on any command's numbers."""
     shares = [
-        _share(asked, place, run, gold, function)
+        _share(asked, place, run, gold, function, 0) or _share(asked, place, run, gold, function, 1)
         for run, gold in golds
         if any(
             (each.file, each.function.address) == (function.file, function.function.address)
@@ -71,26 +69,30 @@ def _share(
     run: CommandRuns,
     gold: Gold,
     function: MaskableFunction,
+    fill: int,
 ) -> float:
-    """The share of a command's numbers that leave their tolerances; STOPS if there are none."""
+    """The share of a command's numbers that leave their tolerances; 0 if it comes to none.
+
+    A program that stops shows nothing: it may check what the function returns, and not use it.
+    """
     with temporary_folder("influence-") as made:
         workspace = made / "workspace"
         copy_code(asked.repository, workspace)
         try:
             source = read_source(workspace, function.file)
             found = source.find(function.function.address)
-            body = by_influence(found, 0)
+            body = by_influence(found, fill)
             if body is None:
-                return STOPS
+                return 0.0
             Tree(workspace).write(function.file, mask(source, [(found, body)]).data)
         except SourceError:
             return 0.0
         with closing(place.open(workspace)) as sandbox:
             done = sandbox.execute(seeded(run.command, 0), min(asked.timeout, 60 + 5 * run.seconds))
             if not done.ok:
-                return 0.0 if NOTHING in done.stderr else STOPS
+                return 0.0
             read = result_of_run(asked.results, done.stdout, sandbox, gold.value)
     if read.value is None:
-        return STOPS
+        return 0.0
     leaves = compare(gold.value, read.value, own=gold.tolerances).leaves
     return sum(not leaf.passed for leaf in leaves) / len(leaves)

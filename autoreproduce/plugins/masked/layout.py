@@ -13,7 +13,14 @@ from autoreproduce.errors import SandboxError, UsageError
 from autoreproduce.files.shared import copy_tree
 from autoreproduce.files.tree import Tree
 from autoreproduce.plugins.masked.locating import wanted_of
-from autoreproduce.plugins.masked.masking import Masked, Piece, Variant, mask_files, read_source
+from autoreproduce.plugins.masked.masking import (
+    Masked,
+    Piece,
+    Variant,
+    Wanted,
+    mask_files,
+    read_source,
+)
 from autoreproduce.plugins.masked.selection import MaskedTask
 from autoreproduce.plugins.masked.upstream import upstream_mask
 
@@ -43,6 +50,7 @@ def lay_out(
         done = _mask_as_upstream(task, folder)
     else:
         done = mask_files(folder, wanted_of(task.paper, task.functions), variant)
+        _without_copies(task, folder)
     missing = "".join(f"\n- {row.name} in file {row.file}" for row in task.functions)
     tree = Tree(folder)
     text = task.experiments + (f"\n\nMissing function(s):{missing}" if missing else "")
@@ -57,6 +65,19 @@ def lay_out(
         for name in [entry.name for entry in tree.entries() if entry.name.startswith("README")]:
             tree.remove(name)
     return done
+
+
+def _without_copies(task: MaskedTask, folder: Path) -> None:
+    """Mask the twins of the masked functions too, and leave out files that hold their bodies."""
+    made = task.paper.made
+    if made is None:
+        return
+    ids = [row.func_id for row in task.functions]
+    twins = dict.fromkeys(each for func_id in ids for each in made.twins.get(func_id, ()))
+    mask_files(folder, [Wanted(file, address) for file, address in twins], "signature")
+    tree = Tree(folder)
+    for file in dict.fromkeys(each for func_id in ids for each in made.hidden.get(func_id, ())):
+        tree.remove(file)
 
 
 def _write_own(tree: Tree, name: str, text: str) -> None:
@@ -107,10 +128,25 @@ def _digest(tree: Tree, path: Path) -> str:
         return ""
 
 
+def all_files(folder: Path) -> list[Path]:
+    """What a copy of a repository has, relative to `folder`."""
+    return sorted(map(Path, Tree(folder.resolve()).files(skip=NOT_COPIED)))
+
+
 def code_files(folder: Path) -> list[Path]:
     """Programs and scripts, relative to `folder`: a note is made if a run changes one."""
     kinds = {".py", ".sh", ".yaml", ".yml", ".cfg", ".toml"}
     return sorted(path for path in map(Path, Tree(folder).files()) if path.suffix in kinds)
+
+
+def listing(folder: Path) -> list[list[object]]:
+    """Names, sizes and times of all files: code with its data may be too large to be read."""
+    found: list[list[object]] = [[str(folder.resolve())]]
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            facts = path.lstat()
+            found.append([path.relative_to(folder).as_posix(), facts.st_size, facts.st_mtime_ns])
+    return found
 
 
 def _mask_as_upstream(task: MaskedTask, folder: Path) -> dict[str, Masked]:

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from autoreproduce.plugins.masked.rows import Faults, Row, ids_of, read_jsonl
+from autoreproduce.plugins.masked.taskset import SPLITS_FILE
 
 LIST = re.compile(r"mlrc_n(=|_)(\d+)\.jsonl")
 
@@ -20,7 +21,7 @@ def combined_id(paper_id: str, func_ids: tuple[str, ...]) -> str:
 def read_lists(root: Path, faults: Faults) -> tuple[dict[int, dict[str, Row]], tuple[str, ...]]:
     """The rows of the lists by n and combined id, and the generations of their names (E, L).
 
-    A list that holds no task, and an n without a list, are faults.
+    A list that holds no task, and an n without a list in a public set, are faults.
     """
     listed: dict[int, dict[str, Row]] = {}
     generations = set()
@@ -49,10 +50,9 @@ def read_lists(root: Path, faults: Faults) -> tuple[dict[int, dict[str, Row]], t
                 )
             else:
                 of_n.setdefault(name, row)
-    gaps = set(range(max(listed, default=0) + 1)) - set(listed)
-    if listed:
-        gaps |= set(range(6)) - set(listed)  # both generations come with 0 to 5
-    for n in sorted(gaps):
+    made = (root / SPLITS_FILE).is_file()  # by `mask`, with the n that were asked for
+    most = max(5, *listed) if listed else -1  # both generations come with 0 to 5
+    for n in sorted(set(range(most + 1)) - set(listed)) if not made else ():
         faults.add(
             "missing file",
             "",

@@ -22,6 +22,7 @@ from autoreproduce.method.literature_review import Summaries
 from autoreproduce.method.phase import Phase
 from autoreproduce.method.program import Workbench
 from autoreproduce.plugins.masked.answering import MaskedSolver, functions_of
+from autoreproduce.plugins.masked.clones import twin_pairs
 from autoreproduce.plugins.masked.layout import COMMAND, lay_out
 from autoreproduce.plugins.masked.retrieval import mentions, paper_for
 from autoreproduce.plugins.masked.running import made_of
@@ -29,7 +30,7 @@ from autoreproduce.plugins.masked.surroundings import called_elsewhere, most_sim
 from autoreproduce.trials.workspace import Workspace
 
 if TYPE_CHECKING:
-    from autoreproduce import Sandbox
+    from autoreproduce.contracts import Sandbox
     from autoreproduce.models import Models, Role
     from autoreproduce.plugins.masked.selection import MaskedTask
     from autoreproduce.trials.trial import Trial
@@ -140,8 +141,9 @@ class MaskedLoop(MaskedSolver):
             project = read_project(root)
             calls = [text for file in files for text in called_elsewhere(project, file)]
             seen = "\n".join([*files.values(), *named])
+            unseen = [*functions, *twin_pairs(masked.paper.code, functions)]
             like = [
-                most_similar(project, functions, f"{row.name} {row.description}", seen)
+                most_similar(project, unseen, f"{row.name} {row.description}", seen)
                 for row in masked.functions
             ]
             commands = Tree(root).read_text("refsol.sh")

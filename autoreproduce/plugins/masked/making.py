@@ -8,6 +8,7 @@ reached, a number that is never the same.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,15 +21,16 @@ from autoreproduce.plugins.masked.candidates import (
     candidates,
     not_nested,
 )
+from autoreproduce.plugins.masked.clones import Clone, clones
 from autoreproduce.plugins.masked.dataset import Dataset, load_dataset
 from autoreproduce.plugins.masked.describing import Describe, experiment_rows, function_rows
 from autoreproduce.plugins.masked.gold import gold_on_disk
 from autoreproduce.plugins.masked.influence import with_influence
 from autoreproduce.plugins.masked.layout import copy_code
 from autoreproduce.plugins.masked.masking import read_shared_source, refuse_other_names
-from autoreproduce.plugins.masked.proving import proofs_text, prove_tasks
+from autoreproduce.plugins.masked.proving import proofs_text, prove_tasks, proven_of
 from autoreproduce.plugins.masked.selection import MaskedTask, select_tasks
-from autoreproduce.plugins.masked.taskset import MaskProof
+from autoreproduce.plugins.masked.taskset import MaskProof, PaperSet, read_proofs
 from autoreproduce.plugins.masked.trying import (
     CommandRuns,
     MaskRequest,
@@ -83,9 +85,12 @@ def make_tasks(
     chosen = _chosen_functions(asked, ranked, runs, notes)
     for each in chosen:
         refuse_other_names(asked.repository, each.file)
+    chosen, copies = _without_read_copies(asked, chosen, runs, notes)
     _copy_repository(asked, code)
     rows, addresses = function_rows(asked, code, chosen, describe, notes)
     experiments, made = experiment_rows(asked, chosen, golds, addresses, notes)
+    _add_copies(made, chosen, copies)
+    _write_recipe(asked, made, code.parent, notes)
     write_paper(
         asked.out, asked.paper_id, asked.title, str(asked.repository.name), rows, experiments, made
     )
@@ -166,6 +171,59 @@ def _chosen_functions(
     return sorted(chosen, key=lambda each: (each.file, each.function.line))
 
 
+def _without_read_copies(
+    asked: MaskRequest,
+    chosen: list[MaskableFunction],
+    runs: Sequence[CommandRuns],
+    notes: list[str],
+) -> tuple[list[MaskableFunction], list[Clone]]:
+    """The functions of which no copy is part of the program, and the copies of those.
+
+    Raises UsageError if none is left.
+    """
+    reached = {f"{each.file}::{each.function.address}" for each in reached_by_any(runs)}
+    found = clones(asked.repository, [(each.file, each.function.address) for each in chosen])
+    used = {each.of: each.name for each in found if each.name in reached}
+    left = [each for each in chosen if (each.file, each.function.address) not in used]
+    for (file, address), name in used.items():
+        notes.append(f"{file}::{address} is left out: {name}, which the program uses, is a copy")
+    if not left:
+        raise UsageError(
+            f"no function is left to mask ({'; '.join(notes[-len(used) :])})",
+            fix="name others by --functions FILE::NAME",
+        )
+    copies = [each for each in found if each.of not in used]
+    notes += [f"{each.name} holds a copy of {each.of[1]}: no solver sees it" for each in copies]
+    return left, copies
+
+
+def _write_recipe(asked: MaskRequest, made: PaperSet, folder: Path, notes: list[str]) -> None:
+    """An image's recipe with the Python and the packages that gave the gold."""
+    named = {re.split(r"[=<>!~\[; ]", each)[0].lower() for each in asked.packages}
+    own = [each for each in made.locked if each.partition("==")[0].lower() not in named]
+    if own:
+        notes.append(
+            f"the code took {', '.join(own)} from the sandbox's own Python {made.python}: list "
+            "them by --requirements for a set that runs elsewhere"
+        )
+        made.notes = list(notes)
+    packages = " ".join(made.locked)
+    install = f"RUN pip install --no-cache-dir {packages}\n" if packages else ""
+    text = f"FROM python:{made.python or '3.11'}-slim\n{install}WORKDIR /workspace\n"
+    write_text(folder / "Dockerfile", text)
+
+
+def _add_copies(
+    made: PaperSet, chosen: Sequence[MaskableFunction], copies: Sequence[Clone]
+) -> None:
+    ids = {(each.file, each.function.address): str(n) for n, each in enumerate(chosen)}
+    for each in copies:
+        if each.address:
+            made.twins.setdefault(ids[each.of], []).append((each.file, each.address))
+        else:
+            made.hidden.setdefault(ids[each.of], []).append(each.file)
+
+
 def _named_functions(
     asked: MaskRequest, runs: Sequence[CommandRuns], notes: list[str]
 ) -> list[MaskableFunction]:
@@ -216,16 +274,21 @@ def _write_proven(
     wanted = [n for n in dict.fromkeys((0, *asked.n)) if n <= len(paper.functions)]
     tasks = select_tasks(alone, wanted, which="all", sample=asked.sample)
     leaks = gold_on_disk(code, golds)
-    notes += leaks
+    notes += leaks + gold_on_disk(code, golds, digits=3)
     write_lists(asked.out, asked.paper_id, tasks)
-    unproven = [MaskProof(combined_id=task.id, proven=False, reason=UNPROVEN) for task in tasks]
+    earlier, facts = read_proofs(asked.out), proven_of(tasks)
+    unproven = [
+        earlier[task.id]
+        if task.id in earlier and earlier[task.id].made_of == facts[task.id]
+        else MaskProof(combined_id=task.id, proven=False, reason=UNPROVEN)
+        for task in tasks
+    ]
     write_proofs(asked.out, asked.paper_id, unproven)
-    proofs = prove_tasks(tasks, lambda _: place, asked.workers, place.note)
-    if leaks:
-        reason = f"a solver can read the gold: {leaks[0]}"
-        proofs = [
-            each.model_copy(update={"proven": False, "reason": reason}) if each.proven else each
-            for each in proofs
-        ]
-    write_proofs(asked.out, asked.paper_id, proofs)
-    return proofs
+    leaked = f"a solver can read the gold: {leaks[0]}" if leaks else ""
+
+    def write(proof: MaskProof) -> None:
+        if proof.proven and leaked:
+            proof.proven, proof.reason = False, leaked
+        write_proofs(asked.out, asked.paper_id, [proof], replaced={proof.combined_id})
+
+    return prove_tasks(tasks, lambda _: place, asked.workers, place.note, write, earlier=earlier)

@@ -1,7 +1,8 @@
 """What came of an attempt on a masked task, by both rules.
 
 `strict` believes no number that the attempt reports: the command is run again in a clean copy with
-nothing of the submission but the bodies of the masked functions and their helpers. `upstream` is
+nothing of the submission but the bodies of the masked functions and their helpers, and each
+function is called on inputs that were recorded (`behaviour`). A pass needs both. `upstream` is
 the public rule, on the answer that the solver gave, or on the numbers of that run where it gave
 none. Both are always stored. Whatever happens is an outcome with a kind and a reason; nothing here
 stops a suite but a sandbox that itself fails.
@@ -9,13 +10,14 @@ stops a suite but a sandbox that itself fails.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from autoreproduce.errors import BudgetError, ContextError, SandboxError, SourceError
+from autoreproduce.errors import BudgetError, ContextError, SourceError
+from autoreproduce.plugins.masked.behaviour import Behaviour, behaviour_of, watches
 from autoreproduce.plugins.masked.compare import Comparison, Tolerance, compare, upstream_losses
 from autoreproduce.plugins.masked.layout import LAID_OUT, copy_code, wanted_pairs
 from autoreproduce.plugins.masked.running import Ran, made_of, run_experiments
@@ -46,8 +48,9 @@ class Judged(BaseModel):
 
 
 class TaskOutcome(BaseModel):
-    """An attempt's end. `kind` is `passed`, `wrong numbers`, `no numbers`, `submission` or what
-    stopped the command (or one of NEVER_RUN, for an attempt that ended before it was judged).
+    """An attempt's end. `kind` is `passed`, `wrong numbers`, `wrong behaviour`, `no numbers`,
+    `submission` or what stopped the command (or one of NEVER_RUN, for an attempt that ended before
+    it was judged). `strict` passes if both the end numbers and the behaviour do.
 
     `exp_ids` has the paper's name of each `Experiment i`, which every task counts from 1 anew.
     """
@@ -61,6 +64,8 @@ class TaskOutcome(BaseModel):
     reason: str
     strict: Judged
     upstream: Judged
+    by_numbers: bool = False
+    behaviour: dict[str, Behaviour] = {}
     exp_ids: dict[str, str] = {}
     numbers: dict[str, Any] = {}
     read_by: dict[str, str] = {}
@@ -69,49 +74,91 @@ class TaskOutcome(BaseModel):
 
 
 def judge(
+    task: MaskedTask, submission: Path | None, sandboxes: SandboxSetup, *, answer: Any = None
+) -> TaskOutcome:
+    """Call the submission's functions on recorded inputs, run the task's command again in a clean
+    copy with them, and judge by both rules.
+
+    `submission` is a folder laid out as the workspace was, None for the code as it is. `answer` is
+    what the solver reported, for the `upstream` rule. Each seed is compared with its own gold; the
+    first that misses it is the last, and one is run if the behaviour is another. Raises
+    SandboxError where no sandbox works; a bad submission is an outcome.
+    """
+    try:
+        behaviour = behaviours(task, submission, sandboxes) if submission else {}
+        draws = any(each.draws for each in behaviour.values())
+        other = any(each.passed is False for each in behaviour.values())
+        ran = run_seeds(task, submission, sandboxes, draws=draws, once=other)
+    except (SourceError, OSError) as error:
+        return unusable(task, str(error), answer)
+    return outcome_of(task, ran, answer, behaviour)
+
+
+def run_seeds(
     task: MaskedTask,
     submission: Path | None,
     sandboxes: SandboxSetup,
     *,
-    answer: Any = None,
-    runs: int = 1,
-) -> TaskOutcome:
-    """Run the task's command again in a clean copy with the submission's functions, and judge by
-    both rules.
+    draws: bool = False,
+    once: bool = False,
+) -> dict[int, Ran]:
+    """The task's command run in clean copies for its seeds, or `once`, until one misses its gold.
 
-    `submission` is a folder laid out as the workspace was, None for the code as it is. `answer` is
-    what the solver reported, for the `upstream` rule. `runs` is for how many of the task's seeds
-    the command is run; all must pass. Raises SandboxError where no sandbox works; a bad submission
-    is an outcome.
+    Raises SourceError or OSError for a bad submission, SandboxError where no sandbox works.
     """
-    ran: list[Ran] = []
+    ran: dict[int, Ran] = {}
     with temporary_folder("autoexperiment-") as made:
-        for seed in made_of(task).seeds[: max(runs, 1)]:
+        for seed in seeds_of(task):
             workspace = made / f"seed{seed}"
-            try:
-                copy_code(task.paper.code, workspace)
-                notes = _transplanted(task, workspace, submission) if submission else []
-            except (SourceError, SandboxError, OSError) as error:
-                return unusable(task, str(error), answer)
-            ran.append(run_experiments(task, workspace, sandboxes, seed))
-            ran[-1].notes[:0] = notes
+            copy_code(task.paper.code, workspace)
+            notes = _transplanted(task, workspace, submission) if submission else []
+            ran[seed] = run_experiments(task, workspace, sandboxes, seed)
+            ran[seed].notes[:0] = notes
             remove_folder(workspace)
-            if ran[-1].failed:
+            if once or not _by_numbers(task, {seed: ran[seed]}, draws).passed:
                 break
-    return outcome_of(task, ran, answer)
+    return ran
 
 
-def outcome_of(task: MaskedTask, ran: Sequence[Ran], answer: Any = None) -> TaskOutcome:
-    """Judge runs of a task, one a seed; the last one's failures count."""
-    last = ran[-1]
-    strict = _strict(task, ran)
+def behaviours(task: MaskedTask, submission: Path, sandboxes: SandboxSetup) -> dict[str, Behaviour]:
+    """What each of the submission's functions does, by `file::name`.
+
+    Raises SourceError if the submission lacks one, SandboxError if no sandbox works.
+    """
+    with temporary_folder("autoexperiment-") as made:  # a bad submission is told as a whole
+        copy_code(task.paper.code, made / "whole")
+        transplant_files(made / "whole", submission, wanted_pairs(task))
+    return {
+        "::".join(each.pair): behaviour_of(each, submission) for each in watches(task, sandboxes)
+    }
+
+
+def outcome_of(
+    task: MaskedTask,
+    ran: Mapping[int, Ran],
+    answer: Any = None,
+    behaviour: Mapping[str, Behaviour] | None = None,
+) -> TaskOutcome:
+    """Judge runs of a task by seed; the last one's failures count, the first one's numbers stay."""
+    first, last = next(iter(ran.values())), list(ran.values())[-1]
+    behaviour = behaviour or {}
+    draws = any(each.draws for each in behaviour.values())
+    by_numbers = _by_numbers(task, ran, draws)
+    strict = _with_behaviour(by_numbers, behaviour)
     if last.failed:
         name, (kind, reason) = next(iter(last.failed.items()))
         reason = f"{name}: {reason}"
     else:
-        kind = "passed" if strict.passed else "wrong numbers"
+        kind = "passed" if strict.passed else "wrong behaviour"
+        kind = kind if by_numbers.passed else "wrong numbers"
         reason = "; ".join(f"{name}: {why}" for name, why in list(strict.reasons.items())[:3])
-    notes = dict.fromkeys(note for each in ran for note in each.notes)
+    notes = [note for each in ran.values() for note in each.notes] + [
+        f"{name} is judged by the end numbers alone: {each.reason}"
+        for name, each in behaviour.items()
+        if each.passed is None
+    ]
+    if draws:
+        notes.append("a function draws random numbers: each number may be as far off as seeds are")
     return TaskOutcome(
         combined_id=task.id,
         paper_id=task.paper.id,
@@ -120,38 +167,66 @@ def outcome_of(task: MaskedTask, ran: Sequence[Ran], answer: Any = None) -> Task
         reason=reason,
         strict=strict,
         exp_ids=dict(zip(task.gold, task.exp_ids, strict=False)),
-        upstream=_upstream(task, last.numbers, answer),
-        numbers=last.numbers,
-        read_by=last.read_by,
-        seconds=sum(each.seconds for each in ran),
-        notes=list(notes),
+        by_numbers=by_numbers.passed,
+        behaviour=dict(behaviour),
+        upstream=_upstream(task, first.numbers, answer),
+        numbers=first.numbers,
+        read_by=first.read_by,
+        seconds=sum(each.seconds for each in ran.values()),
+        notes=list(dict.fromkeys(notes)),
     )
 
 
-def tolerances_of(task: MaskedTask, name: str) -> tuple[Tolerance, Mapping[str, Tolerance]]:
-    """The tolerance of an experiment's leaves, and those of their own by path."""
+def seeds_of(task: MaskedTask) -> list[int]:
+    """The seeds that have gold of their own; of a task without such gold the first seed."""
     made = made_of(task)
+    return made.seeds if made.golds else made.seeds[:1] or [0]
+
+
+def tolerances_of(
+    task: MaskedTask, name: str, draws: bool = False
+) -> tuple[Tolerance, Mapping[str, Tolerance]]:
+    """The tolerance of an experiment's leaves, and those of their own by path.
+
+    `draws`: a masked function draws random numbers, and may draw them in another order.
+    """
+    made, exp_id = made_of(task), _exp_id(task, name)
+    return made.tolerance, (draws and made.spread.get(exp_id)) or made.tolerances.get(exp_id, {})
+
+
+def _exp_id(task: MaskedTask, name: str) -> str:
     number = list(task.gold).index(name)
-    exp_id = task.exp_ids[number] if number < len(task.exp_ids) else ""
-    return made.tolerance, made.tolerances.get(exp_id, {})
+    return task.exp_ids[number] if number < len(task.exp_ids) else ""
 
 
-def _strict(task: MaskedTask, ran: Sequence[Ran]) -> Judged:
+def _with_behaviour(by_numbers: Judged, behaviour: Mapping[str, Behaviour]) -> Judged:
+    other = {
+        f"behaviour of {name}": each.reason
+        for name, each in behaviour.items()
+        if each.passed is False
+    }
+    passed = by_numbers.passed and not other
+    return by_numbers.model_copy(update={"passed": passed, "reasons": by_numbers.reasons | other})
+
+
+def _by_numbers(task: MaskedTask, ran: Mapping[int, Ran], draws: bool) -> Judged:
     losses: dict[str, float] = {}
     reasons: dict[str, str] = {}
     for name, gold in task.gold.items():
-        found = [_compared(task, name, gold, each) for each in ran]
+        own = made_of(task).golds.get(_exp_id(task, name), {})
+        found = [_compared(task, name, own.get(str(seed), gold), ran[seed], draws) for seed in ran]
         losses[name] = sum(each.loss for each in found) / len(found)
         bad = next((each for each in found if not each.passed), None)
         if bad is not None:
-            reasons[name] = ran[-1].failed[name][1] if name in ran[-1].failed else bad.reason
+            failed = [each.failed[name][1] for each in ran.values() if name in each.failed]
+            reasons[name] = failed[0] if failed else bad.reason
     return Judged(passed=bool(task.gold) and not reasons, losses=losses, reasons=reasons)
 
 
-def _compared(task: MaskedTask, name: str, gold: Any, ran: Ran) -> Comparison:
+def _compared(task: MaskedTask, name: str, gold: Any, ran: Ran, draws: bool) -> Comparison:
     if name not in ran.numbers:
         return Comparison(())  # no leaf: fails with a loss of 1
-    return compare(gold, ran.numbers[name], *tolerances_of(task, name))
+    return compare(gold, ran.numbers[name], *tolerances_of(task, name, draws))
 
 
 def _upstream(task: MaskedTask, numbers: Mapping[str, Any], answer: Any) -> Judged:
@@ -172,4 +247,4 @@ def unusable(
 ) -> TaskOutcome:
     """The outcome of an attempt that there was nothing to run of."""
     failed = Ran(failed=dict.fromkeys(task.gold, (kind, reason)))
-    return outcome_of(task, [failed], answer)
+    return outcome_of(task, {0: failed}, answer)

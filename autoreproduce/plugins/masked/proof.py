@@ -1,91 +1,161 @@
-"""The proof of a task: masked it fails, restored it passes, and no trivial body passes.
+"""The proof of a task: restored it passes, masked it fails, and its functions' faults are told.
 
-If all trivial bodies stop the program, nothing showed that the numbers depend on what the functions
-compute; the task is proven, and its proof says that it proved little.
+Each function by itself is given bodies that took no thought and mutants of its own. Of those that
+behave in another way, or move a number, nine of ten must fail by the rule that judges answers, and
+one that came to its numbers must have missed them: else the numbers do not depend on what the
+function computes. A task counts if all its functions do.
 """
 
 from __future__ import annotations
 
-from autoreproduce.errors import AutoReproduceError, SandboxError
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from autoreproduce.errors import AutoReproduceError, SandboxError, SourceError
 from autoreproduce.files.tree import Tree
+from autoreproduce.plugins.masked.behaviour import (
+    Behaviour,
+    Recording,
+    Watch,
+    compared,
+    recording_of,
+    replayed,
+    watches,
+)
 from autoreproduce.plugins.masked.layout import copy_code, wanted_pairs
 from autoreproduce.plugins.masked.masking import RAISE, mask, read_source
-from autoreproduce.plugins.masked.outcome import TaskOutcome, judge
+from autoreproduce.plugins.masked.mutants import mutants_of
+from autoreproduce.plugins.masked.outcome import TaskOutcome, judge, outcome_of, run_seeds
 from autoreproduce.plugins.masked.selection import MaskedTask
-from autoreproduce.plugins.masked.taskset import MaskProof
-from autoreproduce.plugins.masked.trivial import TRIVIAL, Body
+from autoreproduce.plugins.masked.taskset import Kills, MaskProof
+from autoreproduce.plugins.masked.trivial import TRIVIAL
 from autoreproduce.sandboxes.owners import temporary_folder
 from autoreproduce.sandboxes.setup import SandboxSetup
 
-# Outcomes of a run that came to its numbers: what a body gave was looked at.
-NUMBERS = ("passed", "wrong numbers")
-LITTLE = "it proved little: every trivial body ended before the numbers"
+KILLED = 0.9  # of the bodies that differ
+FEWEST = 3  # that differ
+TRIED = 12  # bodies that behave otherwise are run for their numbers until one misses them
+EXACT = 1e-9  # two calls that differ by more differ
+KillsOf = Callable[[Watch], Kills]
 
 
-def prove(task: MaskedTask, place: SandboxSetup, restored: TaskOutcome | None = None) -> MaskProof:
-    """Run a task masked, restored and with trivial bodies. `restored`: that outcome, if known.
+def prove(
+    task: MaskedTask,
+    place: SandboxSetup,
+    restored: TaskOutcome | None = None,
+    kills_of: KillsOf | None = None,
+) -> MaskProof:
+    """Run a task restored and masked, and its functions with faults.
 
-    Raises SandboxError if no sandbox works; everything else is a failed proof with its reason.
+    `restored`: that outcome, if known; `kills_of`: where those of a function may be known. Raises
+    SandboxError if no sandbox works; everything else is a failed proof with its reason.
     """
-    runs: dict[str, str] = {}
+    proof = MaskProof(combined_id=task.id, proven=False)
     try:
         wanted_pairs(task)
         whole = restored or judge(task, None, place)
-        runs["restored"] = _outcome_text(whole)
+        proof.runs["restored"] = _outcome_text(whole)
         if not whole.strict.passed:
-            return _failed_proof(
-                task, f"the code as it is does not give the gold: {whole.reason}", runs
-            )
-        if not task.functions:
-            return MaskProof(combined_id=task.id, proven=True, runs=runs)
-        bodies: dict[str, Body] = {"masked": lambda _: RAISE, **TRIVIAL}
-        kinds = set()
-        for name, body in bodies.items():
-            outcome = _with_bodies(task, place, body)
-            if outcome is None:
-                continue
-            runs[name] = _outcome_text(outcome)
-            if outcome.strict.passed:
-                return _failed_proof(task, _reason_of_pass(name), runs)
-            kinds.add(outcome.kind)
+            proof.reason = f"the code as it is does not give the gold: {whole.reason}"
+        elif task.functions:
+            _prove_functions(task, place, proof, kills_of or kills_of_function)
     except SandboxError:
         raise
     except AutoReproduceError as error:
-        return _failed_proof(task, str(error), runs)
-    note = "" if kinds & set(NUMBERS) else LITTLE
-    return MaskProof(combined_id=task.id, proven=True, note=note, runs=runs)
+        proof.reason = str(error)
+    proof.proven = not proof.reason
+    return proof
 
 
-def _with_bodies(task: MaskedTask, place: SandboxSetup, body: Body) -> TaskOutcome | None:
-    """The outcome of a submission with these bodies; None if no function can have one."""
+def kills_of_function(watch: Watch) -> Kills:
+    """How many faulty bodies of one function fail, alone in the code as it is.
+
+    Raises SandboxError if no sandbox works.
+    """
+    wanted, _ = recording_of(watch)
+    kills = Kills(draws=wanted.draws, calls=len(wanted.outcomes), missing=wanted.missing)
+    if wanted.missing:
+        return kills
+    function = read_source(watch.task.paper.code, watch.pair[0]).find(watch.pair[1])
+    trivial = [(name, body(function)) for name, body in TRIVIAL.items()]
+    for name, body in [*trivial, *mutants_of(function)]:
+        if body is not None:
+            _tell(watch, wanted, name, body, kills)
+    return kills
+
+
+def _prove_functions(
+    task: MaskedTask, place: SandboxSetup, proof: MaskProof, kills_of: KillsOf
+) -> None:
+    found = watches(task, place)
     with temporary_folder("proof-") as made:
-        folder = made / "submission"
-        copy_code(task.paper.code, folder)
-        pairs = wanted_pairs(task)
-        written = 0
-        for file in dict.fromkeys(each for each, _ in pairs):
-            source = read_source(folder, file)
-            functions = [source.find(address) for each, address in pairs if each == file]
-            bodies = [
-                (function, text) for function in functions if (text := body(function)) is not None
-            ]
-            Tree(folder).write(file, mask(source, bodies).data)
-            written += len(bodies)
-        return judge(task, folder, place) if written else None
+        for watch in found:
+            _write_body(made, watch, RAISE)
+        masked = outcome_of(task, run_seeds(task, made, place, once=True))
+    proof.runs["masked"] = _outcome_text(masked)
+    if masked.by_numbers:
+        proof.reason = (
+            "it passes with its functions masked: the numbers do not depend on them, or are read "
+            "from the disk"
+        )
+        return
+    for watch in found:
+        name = "::".join(watch.pair)
+        proof.kills[name] = kills_of(watch)
+        proof.reason = proof.reason or _weakness(name, proof.kills[name])
+
+
+def _weakness(name: str, kills: Kills) -> str:
+    if kills.missing:
+        return f"what {name} does cannot be recorded: {kills.missing}"
+    if kills.differ < FEWEST:
+        return f"{name}: only {kills.differ} faulty bodies differ from it"
+    if kills.rate < KILLED:
+        return (
+            f"{name}: {kills.differ - kills.killed} of {kills.differ} faulty bodies pass "
+            f"({kills.survivors[0]})"
+        )
+    if not kills.moved:
+        return f"{name}: no faulty body that came to its numbers missed them"
+    return ""
+
+
+def _tell(watch: Watch, wanted: Recording, name: str, body: str, kills: Kills) -> None:
+    """Judge one body as an answer, and count it."""
+    with temporary_folder("mutant-") as made:
+        try:
+            _write_body(made, watch, body)
+            found = replayed(watch, made)
+        except SourceError:  # no body that the file can hold
+            return
+        own = Behaviour(passed=not compared(wanted, found), draws=wanted.draws)
+        if not own.passed:
+            kills.differ, kills.killed = kills.differ + 1, kills.killed + 1
+            if kills.moved or kills.tried >= TRIED:
+                return
+        task = replace(watch.task, functions=(watch.row,))
+        ran = run_seeds(task, made, watch.sandboxes, draws=own.draws, once=not own.passed)
+        outcome = outcome_of(task, ran, behaviour={name: own})
+    kills.moved = kills.moved or outcome.kind == "wrong numbers"
+    if not own.passed:
+        kills.tried += 1
+    elif not outcome.by_numbers:
+        kills.differ, kills.killed = kills.differ + 1, kills.killed + 1
+    elif compared(wanted, found, EXACT) or max(outcome.strict.losses.values()) > EXACT:
+        kills.differ += 1
+        kills.survivors.append(name)
+    else:
+        kills.same += 1
+
+
+def _write_body(folder: Path, watch: Watch, body: str) -> None:
+    """The code as it is, or what is there already, with another body of the function."""
+    if not (folder / watch.pair[0]).exists():
+        copy_code(watch.task.paper.code, folder)
+    source = read_source(folder, watch.pair[0])
+    Tree(folder).write(watch.pair[0], mask(source, [(source.find(watch.pair[1]), body)]).data)
 
 
 def _outcome_text(outcome: TaskOutcome) -> str:
     return outcome.kind if outcome.strict.passed else f"{outcome.kind}: {outcome.reason[:300]}"
-
-
-def _reason_of_pass(name: str) -> str:
-    if name == "masked":
-        return (
-            "it passes with its functions masked: the numbers do not depend on them, or are read "
-            "from the disk"
-        )
-    return f"a trivial body passes ({name})"
-
-
-def _failed_proof(task: MaskedTask, reason: str, runs: dict[str, str]) -> MaskProof:
-    return MaskProof(combined_id=task.id, proven=False, reason=reason, runs=runs)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from autoreproduce.plugins.masked.environment import data_folder
 from autoreproduce.plugins.masked.running import made_of
+from autoreproduce.plugins.masked.stopping import StoppableSetup
 from autoreproduce.sandboxes.package_lists import with_packages
 from autoreproduce.sandboxes.setup import SandboxSetup
 
@@ -27,13 +28,14 @@ def places_of_papers(
     """
     lock, known = threading.Lock(), dict[str, SandboxSetup]()
     noted: set[str] = set()
+    stopped = threading.Event()
 
     def place(task: MaskedTask) -> SandboxSetup:
         with lock:
             if task.paper.id not in known:
                 made = made_of(task)
-                folder = data_folder(made, settings.cache_dir, note, data)
-                plain = SandboxSetup(
+                folder = data_folder(task, settings.cache_dir, note, data)
+                plain = StoppableSetup(
                     settings,
                     settings.cache_dir / "packages" / "mask",
                     folder,
@@ -41,6 +43,7 @@ def places_of_papers(
                     trusted=True,
                     note=note,
                     noted=noted,
+                    stopped=stopped,
                 )
                 known[task.paper.id] = with_packages(plain, made.packages)
             return known[task.paper.id]

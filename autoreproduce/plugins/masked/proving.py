@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+from autoreproduce.config import digest
 from autoreproduce.errors import NotScoredError
+from autoreproduce.plugins.masked.behaviour import Watch
 from autoreproduce.plugins.masked.dataset import Dataset
+from autoreproduce.plugins.masked.layout import all_files, digests
 from autoreproduce.plugins.masked.outcome import TaskOutcome, judge
-from autoreproduce.plugins.masked.proof import LITTLE, prove
+from autoreproduce.plugins.masked.proof import kills_of_function, prove
+from autoreproduce.plugins.masked.running import made_of
 from autoreproduce.plugins.masked.selection import MaskedTask, select_tasks
-from autoreproduce.plugins.masked.taskset import MaskProof
+from autoreproduce.plugins.masked.stopping import stop
+from autoreproduce.plugins.masked.taskset import Kills, MaskProof
 from autoreproduce.plugins.masked.unmasked import scorable
 from autoreproduce.plugins.masked.writer import write_proofs
 from autoreproduce.sandboxes.setup import SandboxSetup
 
+PROOFS = 1  # changes when proofs are made in another way
 HERE = "by the gold measured on this machine"
 Place = Callable[[MaskedTask], SandboxSetup]
 
@@ -48,6 +55,31 @@ class _Progress:
         )
 
 
+@dataclass
+class _Known:
+    """What tasks share: runs of the code as it is, and the faulty bodies of a function."""
+
+    whole: dict[tuple[str, tuple[str, ...]], TaskOutcome] = field(default_factory=dict)
+    kills: dict[str, Kills] = field(default_factory=dict)
+    locks: dict[str, threading.Lock] = field(default_factory=lambda: defaultdict(threading.Lock))
+
+    def restored(self, task: MaskedTask, place: SandboxSetup) -> TaskOutcome:
+        """The outcome of the code as it is."""
+        key = _shared_by(task)
+        with self.locks[f"restored {key}"]:
+            if key not in self.whole:
+                self.whole[key] = judge(task, None, place)
+            return self.whole[key]
+
+    def kills_of(self, watch: Watch) -> Kills:
+        """A function's faulty bodies, judged for the first task that has it."""
+        name = f"{watch.task.paper.id} {'::'.join(watch.pair)}"
+        with self.locks[name]:
+            if name not in self.kills:
+                self.kills[name] = kills_of_function(watch)
+            return self.kills[name]
+
+
 def prove_tasks(
     tasks: Sequence[MaskedTask],
     place: Place,
@@ -55,29 +87,35 @@ def prove_tasks(
     note: Callable[[str], None] = lambda _: None,
     write: Callable[[MaskProof], None] = lambda _: None,
     here: bool = False,
+    earlier: Mapping[str, MaskProof] | None = None,
 ) -> list[MaskProof]:
     """The proofs of some tasks in their order, `workers` at a time; `write` gets each when made.
 
     `here`: by the gold that the code gives on this machine; the set keeps its own, and the proof
-    says so.
-    Tasks with the same experiments share the run of the code as it is. Raises SandboxError if no
-    sandbox works; the proofs that are under way are finished first.
+    says so. `earlier` proofs of the same code, commands and functions are taken as they are. An
+    interrupt ends what runs within seconds, where `place` gives sandboxes that can be stopped.
+    Raises SandboxError if no sandbox works.
     """
-    whole: dict[tuple[str, tuple[str, ...]], TaskOutcome] = {}
-    locks: dict[tuple[str, tuple[str, ...]], threading.Lock] = {
-        _key(task): threading.Lock() for task in tasks
+    progress, known, facts = _Progress(len(tasks), note, write), _Known(), proven_of(tasks)
+    kept = {
+        name: proof
+        for name, proof in (earlier or {}).items()
+        if proof.made_of and proof.made_of == facts.get(name)
     }
-    progress = _Progress(len(tasks), note, write)
+    for name, proof in kept.items():
+        paper = name.rpartition("_")[0]
+        known.kills |= {f"{paper} {key}": kills for key, kills in proof.kills.items()}
 
     def one(task: MaskedTask) -> MaskProof:
         try:
-            own = scorable(task, place(task), here=True) if here else task
-            with locks[_key(task)]:
-                if _key(task) not in whole:
-                    whole[_key(task)] = judge(own, None, place(task))
-            proof = prove(own, place(task), whole[_key(task)])
-            notes = [HERE, proof.note] if here and proof.proven else [proof.note]
-            proof = proof.model_copy(update={"note": "; ".join(filter(None, notes))})
+            proof = kept.get(task.id)
+            if proof is None:
+                own = scorable(task, place(task), here=True) if here else task
+                restored = known.restored(own, place(task))
+                proof = prove(own, place(task), restored, known.kills_of)
+                notes = [HERE, proof.note] if here and proof.proven else [proof.note]
+                update = {"note": "; ".join(filter(None, notes)), "made_of": facts[task.id]}
+                proof = proof.model_copy(update=update)
         except NotScoredError as error:
             proof = MaskProof(combined_id=task.id, proven=False, reason=str(error))
         progress.add(proof)
@@ -88,8 +126,22 @@ def prove_tasks(
         try:
             return [each.result() for each in futures]
         except BaseException:
+            for task in tasks[:1]:
+                stop(place(task))
             pool.shutdown(cancel_futures=True)
             raise
+
+
+def proven_of(tasks: Sequence[MaskedTask]) -> dict[str, str]:
+    """By task a digest of what a proof is of: code, commands, functions, how proofs are made."""
+    codes = {task.paper.code for task in tasks}
+    files = {code: sorted(digests(code, all_files(code)).items()) for code in codes}
+    found = {}
+    for task in tasks:
+        rows = [[row.file, row.name, row.func_id] for row in task.functions]
+        facts = [PROOFS, files[task.paper.code], task.solution, rows, made_of(task).seeds]
+        found[task.id] = digest(facts)[:24]
+    return found
 
 
 def prove_set(
@@ -127,10 +179,16 @@ def proofs_text(proofs: Sequence[MaskProof]) -> str:
         by_n[n] = by_n.get(n, 0) + 1
     counts = ", ".join(f"n={n}: {count}" for n, count in sorted(by_n.items())) or "none"
     total = f"proven {sum(by_n.values())} of {len(proofs)} tasks ({counts})"
-    little = sum(proof.proven and LITTLE in proof.note for proof in proofs)
-    return "\n".join([*lines, "", total + (f"; {little} proved little" if little else "")])
+    kills = {
+        (proof.combined_id.rpartition("_")[0], name): each
+        for proof in proofs
+        for name, each in proof.kills.items()
+    }.values()
+    differ, killed = sum(each.differ for each in kills), sum(each.killed for each in kills)
+    told = f"; {killed} of {differ} faulty bodies fail ({len(kills)} functions)" if differ else ""
+    return "\n".join([*lines, "", total + told])
 
 
-def _key(task: MaskedTask) -> tuple[str, tuple[str, ...]]:
+def _shared_by(task: MaskedTask) -> tuple[str, tuple[str, ...]]:
     """What tasks share that run the same commands: `exp_ids` is empty for some listed ones."""
     return task.paper.id, task.exp_ids or (task.solution,)

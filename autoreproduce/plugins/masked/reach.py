@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from autoreproduce import Execution, Sandbox
+from autoreproduce.contracts import Execution, Sandbox
 from autoreproduce.errors import SandboxError, SourceError
 from autoreproduce.plugins.masked.functions import Function
 from autoreproduce.plugins.masked.masking import read_source
@@ -44,6 +44,17 @@ def _trace(frame, event, arg):
     return None
 threading.settrace(_trace)
 sys.settrace(_trace)
+def _versions():
+    sys.settrace(None)
+    from importlib.metadata import packages_distributions, version
+    names = {name.partition(".")[0] for name in list(sys.modules)}
+    table = packages_distributions()
+    found = sorted({each for name in names for each in table.get(name, ())} - {"pip", "setuptools"})
+    lines = ["%d.%d.%d" % sys.version_info[:3], *(f"{each}=={version(each)}" for each in found)]
+    with open(os.path.join(_root, ".reach", "versions"), "a") as file:
+        file.write("\\n".join(lines) + "\\n")
+import atexit
+atexit.register(_versions)
 """
 
 
@@ -82,6 +93,16 @@ def reach(
     except (FileNotFoundError, SandboxError):
         calls = ""
     return done, reached_by(calls, workspace)
+
+
+def loaded_by(sandbox: Sandbox) -> tuple[str, list[str]]:
+    """The version of Python and those of the packages that a traced command loaded."""
+    try:
+        lines = sandbox.read(f"{FOLDER}/versions").decode(errors="replace").split()
+    except (FileNotFoundError, SandboxError):
+        return "", []
+    python = [each for each in lines if "==" not in each]
+    return (python or [""])[0], sorted({each for each in lines if "==" in each})
 
 
 def reached_by(calls: str, workspace: Path) -> list[Reached]:

@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from autoreproduce import Sandbox
+from autoreproduce.contracts import Sandbox
 from autoreproduce.errors import SandboxError
 from autoreproduce.plugins.masked.failing import why_failed
 from autoreproduce.plugins.masked.layout import code_files, digests, with_seed
 from autoreproduce.plugins.masked.parsing import Read, read_output, read_results_file
 from autoreproduce.plugins.masked.selection import MaskedTask
 from autoreproduce.plugins.masked.taskset import PaperSet
+from autoreproduce.sandboxes.inside import THREADS
 from autoreproduce.sandboxes.setup import SandboxSetup
 
 _ECHO = re.compile(r"^echo Experiment (\d+)[ \t]*\n", re.MULTILINE)
@@ -77,9 +78,12 @@ def split_solution(solution: str, names: Sequence[str]) -> dict[str, str]:
 
 def seeded(command: str, seed: int) -> str:
     """A bash line that runs `command` with a seed, in `{seed}` and in $SEED, and stops at the first
-    line that fails.
+    line that fails. A limit of threads that it sets is one for every library of arithmetic.
     """
-    return f"export SEED={seed} PYTHONHASHSEED={seed}\nset -e\n{with_seed(command, str(seed))}"
+    limit = re.search(r"\b(?:OMP|MKL|OPENBLAS|NUMEXPR)_NUM_THREADS=(\d+)", command)
+    threads = "".join(f"export {name}={limit[1]}\n" for name in THREADS) if limit else ""
+    seeds = f"export SEED={seed} PYTHONHASHSEED={seed}\n"
+    return f"{threads}{seeds}set -e\n{with_seed(command, str(seed))}"
 
 
 def made_of(task: MaskedTask) -> PaperSet:

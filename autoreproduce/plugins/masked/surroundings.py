@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from autoreproduce.errors import SourceError
-from autoreproduce.papers.passages import search_words
+from autoreproduce.papers.passages import bm25, search_words
 from autoreproduce.plugins.masked.functions import Function
 from autoreproduce.plugins.masked.layout import code_files
 from autoreproduce.plugins.masked.masking import RAISE, read_source
@@ -79,10 +79,9 @@ def most_similar(
 ) -> str:
     """The function of the project, whole, that shares most rare words with `about`; "" for none.
 
-    The masked ones (file, address), long ones and those that `shown` holds already are left out.
+    The masked ones and their twins (file, address), long ones and those that `shown` holds already
+    are left out.
     """
-    from rank_bm25 import BM25Plus
-
     texts = []
     for path, source in project.sources.items():
         for function in source.functions:
@@ -94,7 +93,7 @@ def most_similar(
     words, query = [search_words(text) for _, text in texts], search_words(about)
     if not texts:
         return ""
-    scores = BM25Plus(words).get_scores(query)
+    scores = bm25(words, query)
     best = max(range(len(texts)), key=lambda n: (scores[n], -n))
     if len(set(words[best]) & {word for word in query if len(word) > 3}) < SHARED:
         return ""

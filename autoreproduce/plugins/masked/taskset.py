@@ -10,12 +10,13 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from autoreproduce.errors import UsageError
 from autoreproduce.files.bounded import parse_json
+from autoreproduce.files.handed_over import check_packages
 from autoreproduce.files.shared import read_plain
 from autoreproduce.plugins.masked.compare import Tolerance
 
@@ -44,18 +45,43 @@ class PaperSet(BaseModel):
     )
     tolerance: Tolerance = Tolerance()
     tolerances: dict[str, dict[str, Tolerance]] = {}
+    golds: dict[str, dict[str, Any]] = Field(
+        {}, description="experiment id: seed: the numbers; without them the first seed is run alone"
+    )
+    spread: dict[str, dict[str, Tolerance]] = Field(
+        {}, description="tolerances where a masked function draws random numbers"
+    )
     addresses: dict[str, str] = Field({}, description="func_id: the function's address in its file")
     data: str = Field(
         "",
         description="ID/PROFILE of the ReproduceBench task whose data the code reads from DATA_DIR",
     )
     data_dir: str = Field(
-        "", description="folder that the code reads as DATA_DIR, unless --data names another"
+        "",
+        description="what the code reads as DATA_DIR, unless --data names a folder: one below the "
+        "paper's; another is never read, only shown",
     )
     packages: list[str] = Field(
         [], description="installed before the code runs, once for the set: numpy==1.26.4"
     )
+    python: str = Field("", description="the Python that gave the gold")
+    locked: list[str] = Field([], description="all packages that the code loaded, by version")
+    twins: dict[str, list[tuple[str, str]]] = Field(
+        {}, description="func_id: file and address of copies that are masked with the function"
+    )
+    hidden: dict[str, list[str]] = Field(
+        {}, description="func_id: files with a copy of the body, which no solver gets"
+    )
     notes: list[str] = []
+
+    @field_validator("packages")
+    @classmethod
+    def _packages(cls, names: list[str]) -> list[str]:
+        try:
+            check_packages(names)
+        except UsageError as error:
+            raise ValueError(str(error)) from None
+        return names
 
     @field_validator("patterns")
     @classmethod
@@ -70,19 +96,43 @@ class PaperSet(BaseModel):
         return given
 
 
+class Kills(BaseModel):
+    """How many faulty bodies of a function are told from it, on so many recorded calls.
+
+    `differ` behave otherwise or move a number, and `killed` of these fail; `same` do neither.
+    `moved`: one that came to its numbers missed them, of `tried` that were run for that.
+    `missing`: why nothing could be recorded.
+    """
+
+    calls: int = 0
+    draws: bool = False
+    differ: int = 0
+    killed: int = 0
+    same: int = 0
+    tried: int = 0
+    moved: bool = False
+    survivors: list[str] = []
+    missing: str = ""
+
+    @property
+    def rate(self) -> float:
+        """The share of those that differ which fail."""
+        return self.killed / self.differ if self.differ else 0.0
+
+
 class MaskProof(BaseModel):
     """Whether a task may count, by running it. `reason` is why it does not.
 
-    `note` is what a reader of a proven task must know.
+    `note` is what a reader of a proven task must know; `made_of` is a digest of what was proven.
     """
 
     combined_id: str
     proven: bool
     reason: str = ""
     note: str = ""
-    runs: dict[str, str] = Field(
-        {}, description="masked, restored, trivial bodies: the outcome of each"
-    )
+    runs: dict[str, str] = Field({}, description="masked, restored: the outcome of each")
+    kills: dict[str, Kills] = Field({}, description="by function, each alone")
+    made_of: str = ""
 
 
 def read_paper_set(folder: Path) -> PaperSet | None:

@@ -1,8 +1,9 @@
-"""Trivial bodies: what a function might hold that took no thought. None of them may pass.
+"""Bodies that took no thought, and the function's own body with its result in kind.
 
-Some are written without looking at the function (`return None`, zeros, its first argument). Three
-work by influence: the function's own body runs, and its result is replaced by another one of the
-same kind. These get past the callers' checks of types and shapes, so what fails are the numbers.
+The first three are written without looking at the function (`return None`, zeros, its first
+argument), and none of them may pass. The last works by influence: the function's own body runs, and
+its result is replaced by another one of the same kind, which gets past the callers' checks of types
+and shapes; so what moves are the numbers.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ def _zeros(function: Function) -> str:
     return f"try:\n    return {name} * 0.0\nexcept Exception:\n    return 0.0"
 
 
-def by_influence(function: Function, fill: int, arguments: bool = False) -> str | None:
-    """A body that runs the function's own and returns `fill` in kind, or `arguments` that fit.
+def by_influence(function: Function, fill: int) -> str | None:
+    """A body that runs the function's own and returns `fill` in kind.
 
     Of a function that returns nothing, what it changes of its arguments is put in kind. None for an
     asynchronous generator.
@@ -47,8 +48,7 @@ def by_influence(function: Function, fill: int, arguments: bool = False) -> str 
     own = f"{head}\n{textwrap.indent(text, '    ')}"
     call = f"{'await ' if waits else ''}_own_body({names})"
     if yields or any(isinstance(each, ast.Return) and each.value for each in _own_nodes(node)):
-        given = f"[copy_of(each) for each in [{names}]]" if arguments else "[]"
-        last = f"_given = {given}\nreturn in_kind({call}, {fill}, _given)"
+        last = f"return in_kind({call}, {fill})"
     else:
         last = f"_state = state_of([{names}])\n{call}\nnull_changes(_state, {fill})"
     return f"{inside_text()}\n{own}\n{last}"
@@ -58,9 +58,6 @@ TRIVIAL: dict[str, Body] = {
     "return None": lambda _: "return None",
     "zeros": _zeros,
     "the first argument": _first_argument,
-    "its own result, numbers zero": lambda function: by_influence(function, 0),
-    "its own result, numbers one": lambda function: by_influence(function, 1),
-    "an argument of its result's kind": lambda function: by_influence(function, 0, arguments=True),
 }
 
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from autoreproduce import Sandbox
+from autoreproduce.contracts import Sandbox
 from autoreproduce.errors import SandboxError, UsageError
 from autoreproduce.plugins.masked.failing import why_failed
 from autoreproduce.plugins.masked.gold import FLOOR, Gold, gold_of
 from autoreproduce.plugins.masked.layout import copy_code
 from autoreproduce.plugins.masked.parsing import Read, read_output, read_results_file
-from autoreproduce.plugins.masked.reach import Reached, command_line, reach
+from autoreproduce.plugins.masked.reach import Reached, command_line, loaded_by, reach
 from autoreproduce.plugins.masked.running import seeded
 from autoreproduce.sandboxes.owners import temporary_folder
 from autoreproduce.sandboxes.setup import SandboxSetup
@@ -45,12 +46,18 @@ class MaskRequest:
 
 @dataclass
 class CommandRuns:
-    """The runs of one command: functions it reaches, results by seed, seconds of the longest."""
+    """The runs of one command: functions it reaches, results by seed, seconds of the longest.
+
+    `again` is the first seed's result under the tracer; `python` and `locked` what it loaded.
+    """
 
     command: str
     reached: list[Reached]
-    results: list[Any]
+    results: dict[int, Any]
+    again: Any
     seconds: float
+    python: str = ""
+    locked: list[str] = field(default_factory=list)
 
 
 def run_commands(asked: MaskRequest, place: SandboxSetup, notes: list[str]) -> list[CommandRuns]:
@@ -75,21 +82,37 @@ def _run_command(asked: MaskRequest, place: SandboxSetup, command: str, made: Pa
     copy_code(asked.repository, workspace)
     with closing(place.open(workspace)) as sandbox:
         done, reached = reach(sandbox, workspace, seeded(command, 0), asked.timeout)
+        again = result_of_run(asked.results, done.stdout, sandbox).value if done.ok else None
+        python, locked = loaded_by(sandbox)
     if not done.ok:
         kind, reason = why_failed(done)
         raise UsageError(
             f"the command `{command_line(command)}` does not run on the code as it is ({kind}): "
-            f"{reason}"
+            f"{_about_own_module(asked.repository, reason)}"
         )
-    results, seconds = [], 0.0
-    seeds = range(asked.seeds) if asked.seeds > 1 else (0, 0)  # a spread needs two runs
-    for number, seed in enumerate(seeds):
-        folder = made / f"run{number}"
+    results, seconds = dict[int, Any](), 0.0
+    for seed in range(asked.seeds):
+        folder = made / f"run{seed}"
         copy_code(asked.repository, folder)
         result, took = _result_and_seconds(asked, place, command, folder, seed)
-        results.append(result)
+        results[seed] = result
         seconds = max(seconds, took)
-    return CommandRuns(command, reached, results, seconds)
+    return CommandRuns(command, reached, results, again, seconds, python, locked)
+
+
+def _about_own_module(repository: Path, reason: str) -> str:
+    """The reason, with what to do where a module that is missing is the repository's own."""
+    found = re.search(r"No module named '([^'.]+)", reason)
+    if found is None:
+        return reason
+    for path in sorted(repository.rglob(f"{found[1]}*")):
+        if path.name in (found[1], f"{found[1]}.py"):
+            folder = path.parent.relative_to(repository).as_posix()
+            return (
+                f"{found[1]} is the repository's own, in {folder}: begin the command with "
+                f"`PYTHONPATH={folder}`"
+            )
+    return reason
 
 
 def _result_and_seconds(
@@ -138,7 +161,7 @@ def golds_of(
     found = []
     for run in runs:
         try:
-            gold = gold_of(run.results, asked.floor)
+            gold = gold_of(run.results, run.again, asked.floor)
         except UsageError as error:
             notes.append(f"`{command_line(run.command)}`: {error}")
             continue

@@ -12,6 +12,7 @@ import threading
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
@@ -19,10 +20,11 @@ from autoreproduce.config import digest
 from autoreproduce.errors import NotScoredError, UsageError
 from autoreproduce.plugins.masked.compare import Tolerance
 from autoreproduce.plugins.masked.gold import gold_of
-from autoreproduce.plugins.masked.layout import copy_code
+from autoreproduce.plugins.masked.layout import copy_code, listing
 from autoreproduce.plugins.masked.outcome import judge, tolerances_of
 from autoreproduce.plugins.masked.running import Ran, made_of, run_experiments
 from autoreproduce.plugins.masked.selection import MaskedTask
+from autoreproduce.plugins.masked.taskset import PaperSet
 from autoreproduce.sandboxes.owners import temporary_folder
 from autoreproduce.sandboxes.setup import SandboxSetup
 
@@ -37,7 +39,9 @@ class Unmasked(BaseModel):
     """What the code as it is gave: the gold by `Experiment i`, and tolerances by leaf."""
 
     gold: dict[str, object]
+    golds: dict[str, dict[str, Any]] = {}
     tolerances: dict[str, dict[str, Tolerance]] = {}
+    spread: dict[str, dict[str, Tolerance]] = {}
 
 
 def scorable(task: MaskedTask, sandboxes: SandboxSetup, *, here: bool = False) -> MaskedTask:
@@ -70,8 +74,12 @@ def scorable(task: MaskedTask, sandboxes: SandboxSetup, *, here: bool = False) -
 def with_gold(task: MaskedTask, found: Unmasked) -> MaskedTask:
     """The task with other gold and tolerances, for the experiments that have some."""
     ids = task.exp_ids or tuple(str(number) for number in range(len(found.gold)))
-    own = {ids[number]: found.tolerances.get(name, {}) for number, name in enumerate(found.gold)}
-    made = made_of(task).model_copy(update={"tolerances": own})
+    names = dict(zip(ids, found.gold, strict=False))
+    own = {
+        field: {exp_id: table.get(name, {}) for exp_id, name in names.items()}
+        for field, table in found.model_dump(exclude={"gold"}).items()
+    }
+    made = PaperSet.model_validate(made_of(task).model_dump() | own)
     return replace(task, paper=replace(task.paper, made=made), gold=dict(found.gold), exp_ids=ids)
 
 
@@ -86,14 +94,18 @@ def _checked(task: MaskedTask, sandboxes: SandboxSetup) -> Unmasked:
 def _measured_here(task: MaskedTask, sandboxes: SandboxSetup) -> Unmasked:
     """Gold and tolerances of several runs. Raises UsageError if a run fails or none agree."""
     seeds = made_of(task).seeds[:HERE_RUNS]
-    runs = [_unmasked_run(task, sandboxes, seed) for seed in (seeds if len(seeds) > 1 else [0, 0])]
+    runs = {seed: _unmasked_run(task, sandboxes, seed) for seed in seeds}
+    again = _unmasked_run(task, sandboxes, seeds[0])
     golds = {}
     for name in task.gold:
         floor = tolerances_of(task, name)[0].relative
-        golds[name] = gold_of([ran.numbers[name] for ran in runs], min(floor, HERE_FLOOR))
+        numbers = {seed: ran.numbers[name] for seed, ran in runs.items()}
+        golds[name] = gold_of(numbers, again.numbers[name], min(floor, HERE_FLOOR))
     return Unmasked(
         gold={name: gold.value for name, gold in golds.items()},
+        golds={name: gold.by_seed for name, gold in golds.items()},
         tolerances={name: gold.tolerances for name, gold in golds.items()},
+        spread={name: gold.spread for name, gold in golds.items()},
     )
 
 
@@ -111,18 +123,8 @@ def _key(task: MaskedTask, sandboxes: SandboxSetup, here: bool) -> str:
     """What the run depends on: code, commands, gold, sandbox, packages and data."""
     settings = sandboxes.settings.sandbox.model_dump(mode="json")
     made = task.paper.made.model_dump(mode="json") if task.paper.made else None
-    folders = [_listing(each) for each in (task.paper.code, sandboxes.data_dir) if each]
+    folders = [listing(each) for each in (task.paper.code, sandboxes.data_dir) if each]
     return digest([folders, task.solution, task.gold, made, here, settings])
-
-
-def _listing(folder: Path) -> list[list[object]]:
-    """Names, sizes and times of all files: code with its data may be too large to be read."""
-    found: list[list[object]] = [[str(folder.resolve())]]
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and "__pycache__" not in path.parts:
-            facts = path.lstat()
-            found.append([path.relative_to(folder).as_posix(), facts.st_size, facts.st_mtime_ns])
-    return found
 
 
 def _stored(path: Path) -> Unmasked | None:

@@ -21,6 +21,6 @@ plugin = Plugin(
         }
     },
     command_app=f"{_HERE}.commands:app",
-    seldom=("rubrics", "rerun"),
+    one_line={"Grade": "by a paper's rubric (PaperBench)."},
     api={"grade": f"{_HERE}.api:grade"},
 )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 from autoreproduce.plugins.paperbench.grade import GradeRequest, GradingResult
 from autoreproduce.plugins.paperbench.grade import grade as grade_request
 from autoreproduce.runner.api_results import note_to_stderr
 from autoreproduce.runner.settings import path_or_none, settings_of
+from autoreproduce.runner.settings_given import TrialSettings
 
 if TYPE_CHECKING:
     from autoreproduce.config import Settings
@@ -34,7 +35,7 @@ def grade(
     labels: File | None = None,
     out: File | None = None,
     note: Note = note_to_stderr,
-    **more: Any,
+    **more: Unpack[TrialSettings],
 ) -> GradingResult:
     """Grade code by a paper's rubric (PaperBench Code-Dev), or resume the grading.
 

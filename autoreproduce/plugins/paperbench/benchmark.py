@@ -25,7 +25,7 @@ from autoreproduce.trials.measurement import Measurement, not_measured
 from autoreproduce.trials.steps import ModelResult
 
 if TYPE_CHECKING:
-    from autoreproduce import Submission
+    from autoreproduce.contracts import Submission
     from autoreproduce.sandboxes.setup import SandboxSetup
     from autoreproduce.trials.trial import Trial
 

@@ -31,7 +31,7 @@ PaperText = Annotated[
 RunNumber = Annotated[
     int,
     typer.Option(
-        min=1, help="which of several submissions for this paper it is", rich_help_panel=ADVANCED
+        min=1, help="which of several submissions for this paper", rich_help_panel=ADVANCED
     ),
 ]
 Room = Annotated[

@@ -17,7 +17,13 @@ from autoreproduce.errors import SandboxError
 from autoreproduce.evaluation.judging.program import Program
 from autoreproduce.files.tree import Tree
 from autoreproduce.models.tokens import rough_tokens
-from autoreproduce.plugins.paperbench.files import DOCUMENTS, PASSED_OVER, SubmittedFiles, beginning
+from autoreproduce.plugins.paperbench.files import (
+    DOCUMENTS,
+    PASSED_OVER,
+    SubmittedFiles,
+    as_evidence,
+    beginning,
+)
 from autoreproduce.plugins.paperbench.reproduction import LOG, RUN, SCRIPT
 from autoreproduce.plugins.paperbench.rubric import ANALYSIS, CODE, EXECUTION
 
@@ -78,7 +84,7 @@ def evidence(
         return {CODE: LeafEvidence(program, no_code)}
     script = program.not_shown.get(SCRIPT, "")
     failed = run.ending if run.exit_code is None else ""
-    log = _shortened(Tree(folder), LOG) or ("" if failed else "(nothing)")
+    log = as_evidence(_shortened(Tree(folder), LOG)) or ("" if failed else "(nothing)")
     results = written_results(Tree(folder / RUN), run)
     none_written = "" if results.files else f"{SCRIPT} wrote no document and no table"
     shown: dict[str, Any] = {"script": script, "log": log, "ending": run.ending}
@@ -101,6 +107,9 @@ def written_results(tree: Tree, run: ScriptRun) -> Program:
     files, unread = dict[str, str](), dict[str, str]()
     for name in run.written:
         pure = PurePosixPath(name)
+        if not name.isprintable():
+            unread[repr(name)] = "its name has a line break or another control character"
+            continue
         if pure.suffix.lower() not in DOCUMENTS | TABLES or PASSED_OVER & set(pure.parts):
             continue
         if len(files) >= MOST_RESULTS:
@@ -114,7 +123,7 @@ def written_results(tree: Tree, run: ScriptRun) -> Program:
         if hashlib.sha256(data).hexdigest() != run.after[name]:
             unread[name] = "it was changed after the run"
         elif text := data.decode("utf-8", "replace").strip():
-            files[name] = text
+            files[name] = as_evidence(text)
     return Program(files, unread)
 
 

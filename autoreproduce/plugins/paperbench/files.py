@@ -6,6 +6,7 @@ description.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -49,6 +50,13 @@ NOT_SHOWN = {
     "reproduce.sh",
     "reproduce.log",
 }  # the reproduction step's: not among the code, and not shown in Code-Dev
+# Lines of `prompts/paperbench/grade.md`: what a submission holds of them is not the prompt's.
+_FRAME = re.compile(
+    r"^(?=[ \t]{0,3}(?:=== .+ ===[ \t]*$|~{4,}|#{1,2}[ \t]+(?:What is asked|The (?:criterion|answer"
+    r"|paper|submission's files)|Before it in the rubric|Addendum (?:to the paper|for those who"
+    r" grade)|What reproduce\.sh wrote|What `bash reproduce\.sh` printed.*|reproduce\.sh)[ \t]*$))",
+    re.MULTILINE,
+)
 MOST_RANKED = 10  # files that a judge may name if not all fit
 SHORTEST = 200  # tokens: less of a file than this is not worth showing
 
@@ -80,13 +88,21 @@ def read_submission(source: str, without: Sequence[Path] = ()) -> SubmittedFiles
     else:
         program = read_program(source, without=without, kinds=kinds, skipped=PASSED_OVER)
     counted = {
-        name: text for name, text in program.files.items() if _is_counted(name) and text.strip()
+        name: as_evidence(text)
+        for name, text in program.files.items()
+        if _is_counted(name) and text.strip()
     }
     not_shown = {
         name: text for name, text in counted.items() if PurePosixPath(name).name in NOT_SHOWN
     }
     read = {name: text for name, text in counted.items() if name not in not_shown}
     return SubmittedFiles(read, program.unread, program.origin, not_shown)
+
+
+def as_evidence(text: str) -> str:
+    """A submission's text for a prompt: a line that looks like the prompt's own is marked."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _FRAME.sub("| ", text)
 
 
 def _is_counted(name: str) -> bool:

@@ -13,7 +13,7 @@ import yaml
 
 from autoreproduce.errors import UsageError
 from autoreproduce.files.bounded import parse_yaml
-from autoreproduce.files.shared import inside
+from autoreproduce.files.shared import inside, read_plain
 from autoreproduce.plugins.paperbench.rubric import Node, read_rubric
 
 FILES = (
@@ -103,7 +103,7 @@ def read(path: Path, needed: bool = False) -> str:
     if not needed and not path.is_file():
         return ""
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return read_plain(path).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             f"{path} cannot be read ({error})", fix="name a text file in UTF-8"

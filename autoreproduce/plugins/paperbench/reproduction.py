@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from autoreproduce import Packages
+from autoreproduce.contracts import Packages
 from autoreproduce.errors import SandboxError, TrialError, UsageError
 from autoreproduce.files.shared import read_plain
 from autoreproduce.files.tree import Tree
@@ -26,7 +26,7 @@ from autoreproduce.trials.journal import now, write_whole
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from autoreproduce import Sandbox
+    from autoreproduce.contracts import Sandbox
     from autoreproduce.sandboxes.setup import SandboxSetup
 
 FILE, LOG, SCRIPT = "reproduction.json", "reproduce.log", "reproduce.sh"

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from autoreproduce.errors import UsageError
 from autoreproduce.files.bounded import parse_json
+from autoreproduce.files.shared import read_plain
 
 Category = Literal["Code Development", "Code Execution", "Result Analysis", "Subtree"]
 CODE: Category = "Code Development"
@@ -73,7 +74,7 @@ class Node(BaseModel):
 def read_rubric(path: Path) -> Node:
     """The tree of a `rubric.json`. Raises UsageError that names what does not fit."""
     try:
-        found = parse_json(path.read_text(encoding="utf-8-sig"))
+        found = parse_json(read_plain(path).decode("utf-8-sig"))
         json.dumps(found, ensure_ascii=False).encode()  # half a surrogate pair is no text
         root = with_keys(Node.model_validate(found))
     except (OSError, ValueError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Awaitable, Callable
 from functools import cache
 from importlib.resources import files
@@ -17,11 +18,14 @@ from starlette.routing import Route
 from autoreproduce.errors import AutoReproduceError
 from autoreproduce.evaluation.report.page import environment, template_file
 from autoreproduce.plugins.view import events, pages
+from autoreproduce.plugins.view.compared import MOST_COMPARED, comparison_page
+from autoreproduce.plugins.view.drawn import CurveQuery
 from autoreproduce.plugins.view.guard import Guard, form_is_ours
 from autoreproduce.plugins.view.library import Library, UnknownKeyError
 from autoreproduce.plugins.view.listed import ended_stamp, output_stamp
 from autoreproduce.plugins.view.processes import Processes
 from autoreproduce.plugins.view.rows import query_of
+from autoreproduce.plugins.view.start import StartRequest, uploaded_pdf
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -49,6 +53,8 @@ class Pages:
             Route("/", self.page("index.html.j2", self._index)),
             Route("/events", self.list_events),
             Route("/static/{name}", static),
+            Route("/new", self.page("new.html.j2", self._new), methods=["GET"]),
+            Route("/start", self.start, methods=["POST"]),
             Route("/compare", self.page("compare.html.j2", self._compared)),
             Route(suite, self.page("suite.html.j2", self._suite)),
             Route(f"{suite}/tables", self.page("tables.html.j2", self._tables)),
@@ -82,6 +88,19 @@ class Pages:
 
         return endpoint
 
+    async def start(self, request: Request) -> Response:
+        """Start a trial of the PDF in the body. The token is in a header, which no form of another
+        page can send.
+        """
+        if not secrets.compare_digest(
+            request.headers.get("x-token", "").encode(), self.token.encode()
+        ):
+            return Response("the request has no token\n", 403)
+        asked = StartRequest.of(request.query_params)
+        paper = await uploaded_pdf(request, self.library.root)
+        await run_in_threadpool(self.processes.start, asked, paper, self.library.root)
+        return Response(status_code=204)
+
     def _html(
         self, template: str, content: Callable[[Request], dict[str, Any]], request: Request
     ) -> str:
@@ -114,9 +133,13 @@ class Pages:
     def _index(self, request: Request) -> dict[str, Any]:
         return pages.index(self.library, query_of(request.query_params))
 
+    def _new(self, request: Request) -> dict[str, Any]:
+        return {"started": self.processes.started()}
+
     def _compared(self, request: Request) -> dict[str, Any]:
         keys = request.query_params.getlist("trial")
-        return pages.comparison_page([self.library.trial(key) for key in keys[:3]])
+        trials = [self.library.trial(key) for key in keys[: MOST_COMPARED + 1]]
+        return comparison_page(trials, CurveQuery.of(request.query_params))
 
     def _suite(self, request: Request) -> dict[str, Any]:
         suite = self.library.suite(request.path_params["key"])
@@ -127,10 +150,12 @@ class Pages:
         return pages.suite_tables(self.library, suite)
 
     def _trial(self, request: Request) -> dict[str, Any]:
-        return pages.trial_page(self.library.trial(request.path_params["key"]), self.processes)
+        trial = self.library.trial(request.path_params["key"])
+        return pages.trial_page(trial, self.processes, CurveQuery.of(request.query_params))
 
     def _now(self, request: Request) -> dict[str, Any]:
-        return pages.now_part(self.library.trial(request.path_params["key"]), self.processes)
+        trial = self.library.trial(request.path_params["key"])
+        return pages.now_part(trial, self.processes, CurveQuery.of(request.query_params))
 
     def _steps(self, request: Request) -> dict[str, Any]:
         return pages.steps_page(self.library.trial(request.path_params["key"]))

@@ -1,4 +1,4 @@
-"""Server-sent events: «now» while a step runs, «all» when something has ended or begun.
+"""Server-sent events: "now" while a step runs, "all" when something has ended or begun.
 
 An event brings no content, only that there is some: the page asks for its parts again. So a reader
 that was away misses nothing, and the pages have one source. The first event comes at once: what

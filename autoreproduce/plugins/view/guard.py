@@ -62,7 +62,7 @@ class Guard:
         return None
 
     def _admitted(self, request: Request) -> Response:
-        """The same address without the token, so that it stands in no history; with the cookie."""
+        """The same address without the token, so that it is in no history; with the cookie."""
         rest = parse_qs(request.url.query)
         rest.pop("token")
         query = urlencode(rest, doseq=True)

@@ -8,44 +8,14 @@ import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
-from pydantic import BaseModel, ValidationError
-
-from autoreproduce.evaluation.report.evidence import own_text
 from autoreproduce.trials.chain import OUTCOME, STEPS, TRIAL
 from autoreproduce.trials.live import LIVE, OUTPUT, LiveState, read_live
-from autoreproduce.trials.trial import Amount, Count
+from autoreproduce.trials.summary import TrialSummary
+from autoreproduce.trials.trial import Outcome, TrialRecord
 
-Model = TypeVar("Model", bound=BaseModel)
 Stamp = tuple[tuple[int, int], ...]
-
-
-class RecordFacts(BaseModel):
-    """What a row needs of trial.json."""
-
-    task: str
-    solver: str
-    model: str
-    created: str
-
-
-class OutcomeFacts(BaseModel):
-    """What a row needs of outcome.json."""
-
-    status: Literal["measured", "failed", "stopped"]
-    reason: str
-    phase: str = ""
-    verdict: str = ""
-    metric: float | None = None
-    cost: Amount | None = None
-    usage: dict[str, Count] = {}
-    seconds: Amount = 0.0
-
-    @property
-    def tokens(self) -> int:
-        """Tokens in and out."""
-        return self.usage.get("input", 0) + self.usage.get("output", 0)
 
 
 class TrialStamps(NamedTuple):
@@ -70,18 +40,23 @@ class ListedTrial:
     running: bool
 
     @cached_property
-    def record(self) -> RecordFacts | None:
-        """Of trial.json; None if it is damaged."""
-        return _parsed(RecordFacts, self.folder / TRIAL)
+    def summary(self) -> TrialSummary:
+        """What its files say."""
+        return TrialSummary(self.folder)
 
-    @cached_property
-    def outcome(self) -> OutcomeFacts | None:
+    @property
+    def record(self) -> TrialRecord | None:
+        """Of trial.json; None if it is damaged."""
+        return self.summary.record
+
+    @property
+    def outcome(self) -> Outcome | None:
         """Of outcome.json; None if there is none, or it is damaged."""
-        return _parsed(OutcomeFacts, self.folder / OUTCOME) if any(self.stamps.outcome) else None
+        return self.summary.outcome if any(self.stamps.outcome) else None
 
     @property
     def status(self) -> str:
-        """running, measured, failed, stopped, or «killed» if it ended without a word."""
+        """running, measured, failed, stopped, or "killed" if it ended without a word."""
         if self.running:
             return "running"
         return self.outcome.status if self.outcome else "killed" if self.live else "not finished"
@@ -92,6 +67,20 @@ class ListedTrial:
         if self.running and self.live is not None:
             return self.live.phase
         return self.outcome.phase if self.outcome else ""
+
+    @property
+    def tokens(self) -> int | None:
+        """Spent so far; None if it does not say."""
+        if self.outcome and not self.running:
+            return self.outcome.tokens
+        return self.live.tokens if self.live else None
+
+    @property
+    def cost(self) -> float | None:
+        """Dollars so far; None for an unknown price."""
+        if self.outcome and not self.running:
+            return self.outcome.cost
+        return self.live.cost if self.live else None
 
     @property
     def label(self) -> str:
@@ -114,8 +103,10 @@ class ListedTrial:
 
     @property
     def seen(self) -> tuple[Any, ...]:
-        """What changes if the row does; a step that ends in the same phase changes nothing."""
-        return (self.key, self.stamps[:2], self.running, self.live.phase if self.live else "")
+        """What changes if the row does; a line that a program prints changes nothing."""
+        live = self.live
+        doing = (live.phase, live.tokens, int(20 * (live.share or 0))) if live else ()
+        return (self.key, self.stamps[:2], self.running, doing)
 
 
 @dataclass(frozen=True)
@@ -164,11 +155,3 @@ def _changed(path: str) -> tuple[int, int]:
     except OSError:
         return (0, 0)
     return (status.st_mtime_ns, status.st_size)
-
-
-def _parsed(kind: type[Model], file: Path) -> Model | None:
-    text = own_text(file)
-    try:
-        return kind.model_validate_json(text) if text else None
-    except ValidationError:
-        return None

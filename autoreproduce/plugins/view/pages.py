@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from autoreproduce.benchmarks import BENCHMARKS, benchmark_class
-from autoreproduce.errors import AutoReproduceError, UsageError
-from autoreproduce.evaluation.report.claims_table import claim_rows
-from autoreproduce.evaluation.report.evidence import Evidence, gather, text_in
+from autoreproduce.errors import AutoReproduceError
+from autoreproduce.evaluation.report.evidence import gather, history, text_in
 from autoreproduce.evaluation.report.page import page_content
-from autoreproduce.evaluation.report.texts import between
 from autoreproduce.evaluation.report.timeline import lines, total
 from autoreproduce.evaluation.report.versions import tracked_files
-from autoreproduce.evaluation.report.wording import clean, money, number, phase_words
+from autoreproduce.evaluation.report.wording import clean, money
 from autoreproduce.evaluation.site.content import SuiteContent, suite_content
 from autoreproduce.evaluation.tables.rows import read_rows
 from autoreproduce.files.tree import Tree
+from autoreproduce.plugins.view.drawn import CurveQuery
 from autoreproduce.plugins.view.library import Library, UnknownKeyError
 from autoreproduce.plugins.view.listed import ListedSuite, ListedTrial
 from autoreproduce.plugins.view.processes import Processes, may_resume, suite_process
 from autoreproduce.plugins.view.rows import COLUMNS, UNMASKED, RowQuery, row_page
 from autoreproduce.trials.live import read_output
+from autoreproduce.trials.printed import printed_rows
 from autoreproduce.trials.steps import Step
 
 MOST_TEXT = 400_000  # characters of one prompt, reply or file on a page
@@ -97,24 +95,32 @@ def suite_tables(library: Library, suite: ListedSuite) -> dict[str, Any]:
     return {"suite": suite, "content": content, "problems": problems}
 
 
-def now_part(trial: ListedTrial, processes: Processes) -> dict[str, Any]:
+def now_part(trial: ListedTrial, processes: Processes, query: CurveQuery) -> dict[str, Any]:
     """What a trial does at this moment, and what may be done with it."""
+    output = read_output(trial.folder)
+    rows = printed_rows(output) if trial.running else []
     starting = processes.starting(trial.folder) and not trial.running
     return {
         "trial": trial,
         "live": trial.live,
         "status": "starting" if starting else trial.status,
-        "output": read_output(trial.folder),
+        "output": output,
+        "printed": query.draw(rows),
+        "curves": query,
         "may_stop": trial.running and trial.suite is None,
         "may_resume": may_resume(trial) and not starting,
         "complaint": processes.complaint(trial.folder),
     }
 
 
-def trial_page(trial: ListedTrial, processes: Processes) -> dict[str, Any]:
+def trial_page(trial: ListedTrial, processes: Processes, query: CurveQuery) -> dict[str, Any]:
     """A trial's overview: the sections of its report, as far as it has come."""
     found = gather(trial.folder, versions=False)
-    return {**page_content(found, found.task()), **now_part(trial, processes)}
+    content = page_content(found, found.task())
+    rows = history(found.metrics)
+    if query != CurveQuery() and rows:
+        content["charts"] = query.draw(rows)
+    return {**content, **now_part(trial, processes, query), "redrawn": bool(rows)}
 
 
 def steps_page(trial: ListedTrial) -> dict[str, Any]:
@@ -169,96 +175,6 @@ def code_page(trial: ListedTrial, file: str | None) -> dict[str, Any]:
         "text": tracked[file] if file is not None else "",
         "most": MOST_TEXT,
     }
-
-
-def comparison_page(trials: Sequence[ListedTrial]) -> dict[str, Any]:
-    """Two trials side by side. Raises UsageError for another number of them."""
-    if len(trials) != 2:
-        raise UsageError("two trials are compared", fix="choose two in the list")
-    first, second = (gather(trial.folder, versions=False) for trial in trials)
-    files = [_files_or_none(trial) for trial in trials]
-    changed = {
-        name: between(files[0].get(name, ""), files[1].get(name, ""))
-        for name in sorted({*files[0], *files[1]})
-        if files[0].get(name) != files[1].get(name)
-    }
-    return {
-        "trials": trials,
-        "facts": _facts(trials, (first, second)),
-        "settings": _differing(*(_settings(found) for found in (first, second))),
-        "phases": _phases(first, second),
-        "claims": _claims(first, second),
-        "choices": _differing(*(_choices(found) for found in (first, second))),
-        "files": changed,
-    }
-
-
-def _files_or_none(trial: ListedTrial) -> dict[str, str]:
-    try:
-        return tracked_files(trial.folder)
-    except AutoReproduceError:
-        return {}
-
-
-Pair = tuple[str, str, str]
-
-
-def _facts(trials: Sequence[ListedTrial], found: tuple[Evidence, Evidence]) -> list[Pair]:
-    columns = [_facts_of(trial, each) for trial, each in zip(trials, found, strict=True)]
-    return [(name, columns[0][name], columns[1][name]) for name in columns[0]]
-
-
-def _facts_of(trial: ListedTrial, found: Evidence) -> dict[str, str]:
-    outcome, sums = found.outcome, total(lines(found.steps, found.outcome))
-    metric = outcome.metric if outcome else None
-    gap = outcome.gap if outcome else None
-    return {
-        "task": trial.task,
-        "variant": trial.variant,
-        "model": found.record.model if found.record else "–",
-        "status": trial.status,
-        "verdict": (outcome.verdict if outcome else "") or "–",
-        "metric": "–" if metric is None else number(metric),
-        "gap to the reference": "–" if gap is None else number(gap),
-        "integrity": (outcome.integrity if outcome else "") or "–",
-        "calls": str(sums.calls),
-        "executions": f"{sums.executions}, {sums.failures} failed",
-        "tokens in": f"{sums.usage['input']:,}",
-        "tokens out": f"{sums.usage['output']:,}",
-        "cost": sums.cost_text,
-    }
-
-
-def _settings(found: Evidence) -> dict[str, str]:
-    return {
-        key: str(value) for key, value in (found.record.settings if found.record else {}).items()
-    }
-
-
-def _choices(found: Evidence) -> dict[str, str]:
-    return {
-        one.what: f"{one.value}" + ("" if one.used is None else f", used {one.used}")
-        for one in found.choices
-    }
-
-
-def _differing(first: dict[str, str], second: dict[str, str]) -> list[Pair]:
-    names = dict.fromkeys([*first, *second])
-    pairs = [(name, first.get(name, "–"), second.get(name, "–")) for name in names]
-    return [pair for pair in pairs if pair[1] != pair[2]]
-
-
-def _phases(first: Evidence, second: Evidence) -> list[dict[str, Any]]:
-    both = [{line.phase: line for line in lines(f.steps, f.outcome)} for f in (first, second)]
-    return [
-        {"title": phase_words(name), "lines": [side.get(name) for side in both]}
-        for name in dict.fromkeys([*both[0], *both[1]])
-        if any(name in side and side[name].steps for side in both)
-    ]
-
-
-def _claims(first: Evidence, second: Evidence) -> list[tuple[Any, Any]]:
-    return list(zip_longest(claim_rows(first.verdict), claim_rows(second.verdict)))
 
 
 def _dollars(value: Any) -> str:

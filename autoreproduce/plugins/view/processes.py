@@ -1,4 +1,4 @@
-"""Stopping a trial or a suite that runs, and resuming a trial: all that a page can change."""
+"""Starting, stopping and resuming trials, and stopping a suite: all that a page can change."""
 
 from __future__ import annotations
 
@@ -15,16 +15,20 @@ from autoreproduce.errors import UsageError
 from autoreproduce.files.owner import process_id
 from autoreproduce.plugins.view.library import STATE
 from autoreproduce.plugins.view.listed import ListedSuite, ListedTrial
+from autoreproduce.plugins.view.start import StartRequest
 from autoreproduce.trials.live import LIVE
 
-LAST = 2000  # bytes of what a resumed trial wrote, if it could not begin
+LAST = 2000  # bytes of what a process wrote, if it could not begin
+MOST_AT_ONCE = 4  # trials of uploaded papers
+Launched = tuple[subprocess.Popen[bytes], IO[bytes]]
 
 
 class Processes:
-    """What was started from the pages. A trial that was resumed outlives the server."""
+    """What was started from the pages. A trial that was started outlives the server."""
 
     def __init__(self) -> None:
-        self._started: dict[Path, tuple[subprocess.Popen[bytes], IO[bytes]]] = {}
+        self._started: dict[Path, Launched] = {}
+        self._new: list[tuple[str, Launched]] = []
         self._lock = threading.Lock()
 
     def stop_trial(self, trial: ListedTrial) -> None:
@@ -43,17 +47,24 @@ class Processes:
         """
         if not may_resume(trial) or self.starting(trial.folder):
             raise UsageError("this trial is not one that can be resumed", fix="see its status")
-        output = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process
-        command = [sys.executable, "-m", "autoreproduce", "resume", str(trial.folder)]
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        command = [sys.executable, "-P", "-m", "autoreproduce", "resume", str(trial.folder)]
         with self._lock:
-            self._started[trial.folder] = process, output
+            self._started[trial.folder] = _launched(command)
+
+    def start(self, asked: StartRequest, paper: Path, runs: Path) -> None:
+        """Start a trial of an uploaded paper. Raises UsageError if too many run."""
+        words = f"{asked.experiment} of {paper.name} by {asked.model}, ${asked.budget:g}"
+        with self._lock:
+            if sum(process.poll() is None for _, (process, _) in self._new) >= MOST_AT_ONCE:
+                raise UsageError(
+                    f"{MOST_AT_ONCE} trials that were started here run", fix="wait for one"
+                )
+            self._new.append((words, _launched(asked.command(paper, runs))))
+
+    def started(self) -> list[tuple[str, str]]:
+        """Each trial that was started here, and what became of its process."""
+        with self._lock:
+            return [(words, _state(*process)) for words, process in self._new]
 
     def starting(self, folder: Path) -> bool:
         """True while a trial that was resumed here runs."""
@@ -67,10 +78,29 @@ class Processes:
             started = self._started.get(folder)
         if started is None or not started[0].poll():
             return ""
-        process, output = started
-        output.seek(max(output.seek(0, os.SEEK_END) - LAST, 0))
-        words = output.read().decode("utf-8", "replace").strip()
-        return f"resume ended with exit code {process.returncode}: {words}"
+        return f"resume {_state(*started)}"
+
+
+def _launched(command: list[str]) -> Launched:
+    """A process that outlives the server, and the file with what it writes."""
+    output = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    return process, output
+
+
+def _state(process: subprocess.Popen[bytes], output: IO[bytes]) -> str:
+    code = process.poll()
+    if code is None:
+        return "running"
+    output.seek(max(output.seek(0, os.SEEK_END) - LAST, 0))
+    words = output.read().decode("utf-8", "replace").strip()
+    return f"ended with exit code {code}: {words}"
 
 
 def may_resume(trial: ListedTrial) -> bool:

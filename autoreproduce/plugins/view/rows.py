@@ -11,13 +11,14 @@ from typing import Any
 from urllib.parse import urlencode
 
 from autoreproduce.evaluation.report.wording import clean, phase_words
-from autoreproduce.plugins.view.listed import ListedTrial, OutcomeFacts
+from autoreproduce.plugins.view.listed import ListedTrial
+from autoreproduce.trials.trial import Outcome
 
 ROWS = 200  # of one page
 Value = str | float | None
 
 
-def _of_outcome(value: Callable[[OutcomeFacts], Value]) -> Callable[[ListedTrial], Value]:
+def _of_outcome(value: Callable[[Outcome], Value]) -> Callable[[ListedTrial], Value]:
     return lambda trial: value(trial.outcome) if trial.outcome else None
 
 
@@ -31,8 +32,8 @@ COLUMNS: Mapping[str, Callable[[ListedTrial], Value]] = {
     "phase": lambda trial: trial.phase or None,
     "verdict": _of_outcome(lambda outcome: outcome.verdict or None),
     "metric": _of_outcome(lambda outcome: outcome.metric),
-    "dollars": _of_outcome(lambda outcome: outcome.cost),
-    "tokens": _of_outcome(lambda outcome: outcome.tokens),
+    "dollars": lambda trial: trial.cost,
+    "tokens": lambda trial: trial.tokens,
     "time": _of_outcome(lambda outcome: outcome.seconds),
     "begun": lambda trial: trial.record.created if trial.record else None,
 }

@@ -8,6 +8,7 @@ import socket
 from collections.abc import Callable
 from pathlib import Path
 
+from autoreproduce.content import install_command
 from autoreproduce.errors import UsageError
 
 ADDRESS = "127.0.0.1"
@@ -25,8 +26,7 @@ def serve(folder: Path, port: int, announce: Callable[[str], None]) -> None:
         from autoreproduce.plugins.view.app import make_app
     except ImportError as error:
         raise UsageError(
-            f"the pages need {error.name}, which is not installed",
-            fix="pip install 'autoreproduce[view]'",
+            f"the pages need {error.name}, which is not installed", fix=install_command("view")
         ) from None
     from autoreproduce.plugins.view.library import Library
 

@@ -13,16 +13,12 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from autoreproduce.errors import UsageError
 from autoreproduce.plugins import table
-
-if TYPE_CHECKING:
-    from autoreproduce.runner.suite.finished import EndedTrial
-    from autoreproduce.runner.suite.job import Job
 
 TICK = 0.2
 # name -> its class, made with an ExecutorSetup and its options
@@ -36,6 +32,9 @@ class ExecutorOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
 
+    # Options that run something on the host or lead out of it; a stranger's file may set none.
+    REACHING: ClassVar[frozenset[str]] = frozenset()
+
 
 @dataclass(frozen=True)
 class ExecutorSetup:
@@ -45,7 +44,7 @@ class ExecutorSetup:
 
     folder: Path
     workers: int
-    attempt: Callable[[Job], EndedTrial]
+    attempt: Callable[[Any], Any]
     note: Callable[[str], None] = lambda text: None
 
 

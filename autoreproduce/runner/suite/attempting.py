@@ -13,7 +13,6 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-from autoreproduce import Observer
 from autoreproduce.config import Settings
 from autoreproduce.models.budget import Budget
 from autoreproduce.runner.attempt import Request, Shared, attempt
@@ -21,6 +20,7 @@ from autoreproduce.runner.suite import failures
 from autoreproduce.runner.suite.finished import EndedTrial, write_ended, write_mark
 from autoreproduce.runner.suite.job import Job
 from autoreproduce.runner.suite.money import TrialBudget
+from autoreproduce.trials.steps import Observer
 
 RESUME = "the same command resumes it"
 

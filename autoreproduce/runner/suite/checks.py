@@ -8,16 +8,15 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from autoreproduce.config import Settings
 from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.models.budget import Budget
-from autoreproduce.models.prices import Usage, price_of
-from autoreproduce.runner.choose import ModelChoice, choose_model
+from autoreproduce.runner.choose import choose_model
 from autoreproduce.runner.suite.plan import Plan, Planned
+from autoreproduce.trials.folders import TRIALS, refuse_links
 
 
 def check_models(plan: Plan, finished: Collection[Planned], budget: Budget) -> None:
-    """Open the model of each variant, and look up its price if dollars are limited.
+    """Open the model of each variant, and look up its price unless tokens are limited.
 
     Raises UsageError that names the variant.
     """
@@ -27,29 +26,15 @@ def check_models(plan: Plan, finished: Collection[Planned], budget: Budget) -> N
         task = plan.tasks.find(first.task, settings.profile).task
         try:
             choice = choose_model(settings, task, plan.solver(name))
+            choice.check_budget(budget, Budget.parse(settings.budget.total))
         except UsageError as error:
             raise UsageError(f"variant {name}: {error.what}", fix=error.fix) from None
-        own = Budget.parse(settings.budget.total)
-        in_dollars = budget.limit_dollars is not None or own.limit_dollars is not None
-        if in_dollars and not _has_price(choice, settings):
-            raise UsageError(
-                f"variant {name}: a budget in dollars needs the model's price, which is unknown",
-                fix="give --set price=INPUT,CACHED,OUTPUT, or --budget '1000000 tokens'",
-            )
-
-
-def _has_price(choice: ModelChoice, settings: Settings) -> bool:
-    """A replayed tape needs none."""
-    names = {choice.models.research_name, choice.models.code_name} - {""}
-    usage = Usage(1, 0, 1)
-    return choice.replayed is not None or all(
-        price_of(usage, name, settings) is not None for name in names
-    )
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """The suite's folder for this process alone. Raises TrialError if another process has it."""
+    refuse_links(folder, TRIALS)
     lock = FileLock(folder / ".lock")
     try:
         lock.acquire(timeout=0)

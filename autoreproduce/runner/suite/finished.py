@@ -16,12 +16,12 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 from autoreproduce.errors import TrialError, UsageError
-from autoreproduce.files.bounded import parse_json
-from autoreproduce.files.shared import read_plain
 from autoreproduce.runner.suite.plan import MARK, Plan, Planned
 from autoreproduce.trials.journal import write_whole
 from autoreproduce.trials.journal_reader import read_journal
 from autoreproduce.trials.steps import dollars_of, model_results
+from autoreproduce.trials.summary import TrialSummary, read_json
+from autoreproduce.trials.trial import Outcome
 
 ENDED = "ended.json"
 Status = Literal["measured", "failed", "not scored", "stopped", "not run"]
@@ -57,22 +57,11 @@ class EndedTrial(BaseModel):
 
 def finished(folder: Path) -> EndedTrial | None:
     """How the trial of a folder ended, None if it is still to be attempted or resumed."""
-    outcome = read_json(folder / "outcome.json")
-    if outcome is None or outcome.get("status") not in SCORED:
+    outcome = TrialSummary(folder).scored
+    if outcome is None:
         return None
-    usage = outcome.get("usage") or {}
-    return EndedTrial(
-        status=outcome["status"],
-        reason=outcome.get("reason", ""),
-        seconds=outcome.get("seconds", 0.0),
-        cost=outcome.get("cost"),
-        tokens=usage.get("input", 0) + usage.get("output", 0),
-        metric=outcome.get("metric"),
-        gap=outcome.get("gap"),
-        verdict=outcome.get("verdict", ""),
-        integrity=outcome.get("integrity") or "",
-        recomputed=bool(outcome.get("recomputed")),
-    )
+    shared = EndedTrial.model_fields.keys() & Outcome.model_fields.keys()
+    return EndedTrial(**outcome.model_dump(include=shared), tokens=outcome.tokens)
 
 
 def check(plan: Plan, suite: Path) -> dict[Planned, EndedTrial]:
@@ -193,12 +182,3 @@ def read_ended(folder: Path) -> EndedTrial | None:
         return EndedTrial.model_validate(read_json(folder / ENDED))
     except ValueError:
         return None
-
-
-def read_json(path: Path) -> dict[str, Any] | None:
-    """The object in a JSON file, None if there is none that can be read."""
-    try:
-        found = parse_json(read_plain(path))
-    except (OSError, ValueError, UsageError):
-        return None
-    return found if isinstance(found, dict) else None

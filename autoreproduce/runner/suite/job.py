@@ -15,11 +15,13 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
+from autoreproduce.files.handed_over import reaching
 from autoreproduce.files.shared import read_plain
 from autoreproduce.models.errors import shown
-from autoreproduce.runner.settings import load_settings
+from autoreproduce.runner.settings import by_flag, load_settings
 from autoreproduce.runner.suite.finished import make_folder
-from autoreproduce.task import Task
+from autoreproduce.solvers import is_registered
+from autoreproduce.task import FolderName, Task
 from autoreproduce.trials.journal import write_soon
 
 if TYPE_CHECKING:
@@ -50,8 +52,8 @@ class Job(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     suite: Path
-    task: str
-    variant: str
+    task: FolderName
+    variant: FolderName
     number: int = Field(ge=1)
     mark: str = Field(description="the content of planned.json")
     content: Task
@@ -69,7 +71,7 @@ class Job(BaseModel):
 
     @property
     def key(self) -> str:
-        """«lsm/no-lineage/2»."""
+        """As "lsm/no-lineage/2"."""
         return f"{self.task}/{self.variant}/{self.number}"
 
     @property
@@ -125,10 +127,13 @@ def write_job(job: Job) -> Path:
     return job.folder / JOB
 
 
-def read_job(path: Path) -> Job:
-    """The job in a file. Raises UsageError if it is none."""
+def read_job(path: Path, trust: bool = False) -> Job:
+    """The job in a file. Raises UsageError if it is none, or reaches out and no `trust` is given:
+    it lies in another place than its trial, imports a solver, names data, or sets what no file of
+    others may.
+    """
     try:
-        return Job.model_validate_json(read_plain(path))
+        job = Job.model_validate_json(read_plain(path))
     except FileNotFoundError:
         raise UsageError(f"{path} does not exist", fix=f"name the {JOB} of a trial") from None
     except ValueError as error:
@@ -137,6 +142,20 @@ def read_job(path: Path) -> Job:
         raise UsageError(
             f"{path} is no job ({place}: {first['msg']})", fix="the suite's command writes it again"
         ) from None
+    if not trust:
+        _refuse_reaching(job, path)
+    return job
+
+
+def _refuse_reaching(job: Job, path: Path) -> None:
+    out = [name for name in ("paper", "data") if getattr(job, name)]
+    out += [] if is_registered(job.solver) else ["solver"]
+    out += [] if path.resolve() == (job.folder / JOB).resolve() else ["suite"]
+    if out := [*out, *reaching(by_flag(job.settings))]:
+        raise UsageError(
+            f"{path} names {', '.join(out)}, and may be a stranger's",
+            fix="add --trust if a suite of yours wrote it",
+        )
 
 
 def _portable(settings: Settings) -> dict[str, Any]:
@@ -150,7 +169,7 @@ def _portable(settings: Settings) -> dict[str, Any]:
 
 
 def _has_password(settings: Settings) -> bool:
-    return urlsplit(settings.model.base_url or "").password is not None
+    return "@" in urlsplit(settings.model.base_url or "").netloc  # a user alone may be a token
 
 
 def _needs(settings: Settings, task: Task, gpus: float) -> Needs:

@@ -144,7 +144,7 @@ def granted_by_engine(variables: tuple[str, ...] = GPUS_IN) -> str | None:
 
 
 def _gpu_numbers(gpus: str | None) -> list[str]:
-    """The GPUs' numbers; «all» are those that this process was granted, else all of the driver."""
+    """The GPUs' numbers; "all" are those that this process was granted, else all of the driver."""
     if not gpus:
         return []
     if gpus != "all":

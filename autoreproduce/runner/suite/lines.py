@@ -6,6 +6,7 @@ their lines, and a field that the schema refuses is looked up among them.
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -47,13 +48,19 @@ class YamlFile:
             raise UsageError(self.at((), "is no mapping of fields: begin with name and tasks"))
         try:
             return schema.model_validate(self.content)
+        except UnicodeEncodeError as error:  # half of a surrogate pair
+            raise UsageError(
+                f"{self.path} is no suite ({error.reason})", fix="fix the file"
+            ) from None
         except ValidationError as error:
             raise UsageError(
-                "; ".join(self.at(item["loc"], _error_text(item)) for item in error.errors())
+                "; ".join(
+                    self.at(item["loc"], _error_text(item, schema)) for item in error.errors()
+                )
             ) from None
 
     def at(self, place: Place, what: str) -> str:
-        """«file, line 7: variants.a.k: what»."""
+        """As "file, line 7: variants.a.k: what"."""
         field = ".".join(map(str, place)) or "the whole file"
         return f"{self.path}, line {self.line(place)}: {field}: {what}"
 
@@ -97,9 +104,17 @@ def _child(node: Any, part: int | str) -> tuple[Any, int] | None:
     return None
 
 
-def _error_text(item: Any) -> str:
+def _error_text(item: Any, schema: type[BaseModel]) -> str:
     if item["type"] == "extra_forbidden":
-        return "this field does not exist"
+        close = get_close_matches(str(item["loc"][-1]), _fields(schema), 1)
+        return f"this field does not exist{f', did you mean {close[0]}?' if close else ''}"
     if item["type"] in ("missing", "value_error"):
         return str(item["msg"]).removeprefix("Value error, ")
     return f"{item['msg']} (it is {item['input']!r})"
+
+
+def _fields(schema: type[BaseModel]) -> set[str]:
+    """The names of all fields of a schema, also of those below it."""
+    found = schema.model_json_schema()
+    below = found.get("$defs", {}).values()
+    return {name for each in (found, *below) for name in each.get("properties", ())}

@@ -23,6 +23,7 @@ from autoreproduce.runner.request import task_digest
 from autoreproduce.runner.settings import load_settings
 from autoreproduce.runner.suite.schema import SuiteFile, refused
 from autoreproduce.runner.suite.sources import Tasks
+from autoreproduce.task import folder_name
 
 MARK = "planned.json"
 
@@ -36,18 +37,22 @@ class Planned:
     number: int
     digest: str
 
+    def __post_init__(self) -> None:
+        """Raises UsageError for a task's name that is no folder's: a set of others gives it."""
+        folder_name(self.task)
+
     def folder(self, suite: Path) -> Path:
         """Its folder below the suite's."""
         return suite / "trials" / self.key
 
     @property
     def key(self) -> str:
-        """«lsm/no-lineage/2»."""
+        """As "lsm/no-lineage/2"."""
         return f"{self.task}/{self.variant}/{self.number}"
 
     @property
     def words(self) -> str:
-        """«lsm · no-lineage · 2»."""
+        """As "lsm · no-lineage · 2"."""
         return f"{self.task} · {self.variant} · {self.number}"
 
 
@@ -98,7 +103,7 @@ class Plan:
         return self.suite.variants[variant].solver or self.suite.solver
 
     def parts(self, task: str, variant: str, number: int) -> dict[str, Any]:
-        """All that bears on a trial: what a folder that is resumed must agree in."""
+        """All that affects a trial: what a folder that is resumed must agree in."""
         seed = self.settings(variant, number).seed
         identity = {**self._identities[variant], "seed": seed}
         content, inputs = self._content(task, identity["profile"])

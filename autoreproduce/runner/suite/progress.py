@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from autoreproduce.errors import TrialError
 from autoreproduce.files.owner import owner
-from autoreproduce.runner.suite.finished import EndedTrial, read_json
+from autoreproduce.runner.suite.finished import EndedTrial
 from autoreproduce.runner.suite.plan import Planned
+from autoreproduce.trials.summary import read_json
 from autoreproduce.trials.trial import now
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The rows of a suite: one a trial, as CSV and Parquet, with all that groups and audits need.
+"""The rows of a suite: one a trial, as CSV (and Parquet), with all that groups and audits need.
 
 They are read from the trials' folders alone, so they can be made again at any time, also for a
 suite that was killed. A trial that was planned and has no result is a row too: a table that leaves
@@ -8,6 +8,7 @@ it out would count too few.
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +16,12 @@ from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.evaluation.scoring import read_scores
 from autoreproduce.files.csv_text import csv_text
 from autoreproduce.models.errors import shown
-from autoreproduce.runner.suite.finished import ENDED, finished, read_json, spent_so_far
+from autoreproduce.runner.suite.finished import ENDED, finished, spent_so_far
 from autoreproduce.runner.suite.plan import MARK
 from autoreproduce.trials.chain import chain_warning
 from autoreproduce.trials.journal import write_whole
 from autoreproduce.trials.machines import read_machines
+from autoreproduce.trials.summary import TrialSummary, read_json
 from autoreproduce.trials.trial import now
 
 if TYPE_CHECKING:
@@ -136,12 +138,16 @@ def read_rows(folder: Path) -> list[Row]:
 
 
 def write_results(folder: Path) -> list[Row]:
-    """Write results.csv and results.parquet. Raises TrialError if they cannot be written."""
+    """Write results.csv, and results.parquet where the extra `parquet` is installed.
+
+    Raises TrialError if they cannot be written.
+    """
     rows = read_rows(folder)
     write_whole(
         folder / CSV, csv_text(list(COLUMNS), ([row[name] for name in COLUMNS] for row in rows))
     )
-    _write_parquet(folder / CSV, folder / PARQUET)
+    if find_spec("duckdb"):
+        _write_parquet(folder / CSV, folder / PARQUET)
     return rows
 
 
@@ -150,14 +156,13 @@ def _write_parquet(table: Path, path: Path) -> None:
     import duckdb
 
     part = path.with_name(f".{path.name}.part")
+    quoted = str(part).replace("'", "''")
     types = ", ".join(f"'{name}': '{kind}'" for name, kind in COLUMNS.items())
     how = "header = true, nullstr = '', quote = '\"', escape = '\"', auto_detect = false"
     read = f"read_csv(?, {how}, columns = {{{types}}})"
     try:
         with duckdb.connect(":memory:", config={"threads": 1}) as database:
-            database.execute(
-                f"COPY (FROM {read}) TO '{_sql_quoted(part)}' (FORMAT parquet)", [str(table)]
-            )
+            database.execute(f"COPY (FROM {read}) TO '{quoted}' (FORMAT parquet)", [str(table)])
         part.replace(path)
     except (OSError, duckdb.Error) as error:
         part.unlink(missing_ok=True)
@@ -168,16 +173,13 @@ def _write_parquet(table: Path, path: Path) -> None:
         ) from error
 
 
-def _sql_quoted(path: Path) -> str:
-    return str(path).replace("'", "''")
-
-
 def _row_of_trial(folder: Path, suite: dict[str, Any], task: str, variant: str, number: int) -> Row:
     """One trial's row; what its folder does not contain is None."""
     place = folder / "trials" / task / variant / str(number)
-    mark, trial, outcome, ended = (
-        read_json(place / name) or {} for name in (MARK, "trial.json", "outcome.json", ENDED)
-    )
+    mark, ended = (read_json(place / name) or {} for name in (MARK, ENDED))
+    found = TrialSummary(place)
+    trial = found.record.model_dump(mode="json") if found.record else {}
+    outcome = found.outcome.model_dump(mode="json") if found.outcome else {}
     row: Row = dict.fromkeys(COLUMNS)
     row |= {
         "suite": suite["name"],

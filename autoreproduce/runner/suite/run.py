@@ -114,10 +114,14 @@ class SuiteRun:
 
     def run(self) -> SuiteSummary:
         """Attempt what is not finished. Raises UsageError before anything begins."""
+        new = not self.folder.exists()
+        if new:  # what cannot begin leaves nothing behind
+            check_models(self.plan, (), self.budget)
         make_folder(self.folder)
         with locked(self.folder):
             finished = check(self.plan, self.folder)
-            check_models(self.plan, finished, self.budget)
+            if not new:
+                check_models(self.plan, finished, self.budget)
             for tokens, dollars in spent(self.folder):
                 self.budget.spend(Cost(tokens, dollars))
             self.ledger = Ledger(self.folder)

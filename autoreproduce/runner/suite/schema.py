@@ -29,7 +29,7 @@ from autoreproduce.runner.suite.lines import Place, YamlFile
 from autoreproduce.sandboxes import check_name
 
 if TYPE_CHECKING:
-    from autoreproduce import Benchmark
+    from autoreproduce.benchmarks import Benchmark
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._,+-]*$", max_length=80)]
 Seconds = Annotated[float, Field(ge=0, le=1e6)]

@@ -24,7 +24,7 @@ class SuiteTask:
     data: Path | None = None
 
     def content(self) -> dict[str, str]:
-        """What of the user's own files bears on a trial: the paper's bytes, the names and sizes of
+        """What of the user's own files affects a trial: the paper's bytes, the names and sizes of
         the data.
         """
         import hashlib

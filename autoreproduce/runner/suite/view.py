@@ -209,7 +209,7 @@ def done(counts: dict[str, int]) -> int:
 
 
 def first_line(state: Snapshot) -> str:
-    """«ablations: 12 trials, 4 finished before, 4 at once»."""
+    """As "ablations: 12 trials, 4 finished before, 4 at once"."""
     before = state["finished_before"]
     finished = f", {before} finished before" if before else ""
     total = state["counts"]["total"]
@@ -243,14 +243,14 @@ def _cost(state: Snapshot) -> str:
 
 
 def running_words(each: dict[str, Any]) -> str:
-    """«▸ lsm · no-lineage · 2: method_replication, 12 calls, 3 runs, 4 min 10 s»."""
+    """As "▸ lsm · no-lineage · 2: method_replication, 12 calls, 3 runs, 4 min 10 s"."""
     phase = each["phase"].replace("_", " ") or "beginning"
     counts = f"{each['calls']} calls, {each['runs']} runs"
     return f"▸ {each['trial']}: {phase}, {counts}, {duration(each['seconds'])}"
 
 
 def trial_words(planned: Planned, ended: EndedTrial) -> str:
-    """«lsm · no-lineage · 2: measured, 0.0312 (3 % worse than the reference), $0.42, 12 min»."""
+    """As "lsm · no-lineage · 2: measured, 0.0312 (3 % worse than the reference), $0.42, 12 min"."""
     parts: list[str] = [ended.status]
     if ended.metric is not None:
         gap = ""

@@ -8,7 +8,6 @@ from typing import TextIO
 
 from autoreproduce.errors import UsageError
 from autoreproduce.files.owner import stale
-from autoreproduce.runner.suite.finished import read_json
 from autoreproduce.runner.suite.progress import STATE
 from autoreproduce.runner.suite.view import (
     LiveSuite,
@@ -18,6 +17,7 @@ from autoreproduce.runner.suite.view import (
     open_suite_view,
     sums,
 )
+from autoreproduce.trials.summary import read_json
 
 
 def watch(folder: Path, stream: TextIO, once: bool = False, pause: float = 1.0) -> bool:

@@ -18,6 +18,7 @@ from autoreproduce.evaluation.report.wording import clean
 from autoreproduce.files.bounded import LARGEST_JSON
 from autoreproduce.files.confined import confined
 from autoreproduce.files.shared import read_plain
+from autoreproduce.models.prices import check_price
 from autoreproduce.papers import read_paper
 from autoreproduce.papers.arxiv_client import normal_id, without_version
 from autoreproduce.runner.api_results import PhaseNotes
@@ -144,6 +145,7 @@ def _asked_plan(
 ) -> PaperPlan:
     """What the research agent makes of the paper, with what its calls cost."""
     name, model = open_research_model(settings)
+    check_price([name], settings, budget)
     folder = source.folder(settings)
     paper = read_paper(
         settings, folder, arxiv_id=source.arxiv, file=source.file, digest=None, note=note

@@ -1,7 +1,7 @@
 """Several experiments of a paper, one trial after the other, under one budget and in one report.
 
-A trial that was stopped from outside (budget, model, sandbox, the user) ends the row, and the same
-command resumes it there; one that failed does not.
+A trial stopped from outside (budget, model, sandbox, the user) stops the list, and the same command
+resumes it there; one that failed doesn't.
 """
 
 from __future__ import annotations

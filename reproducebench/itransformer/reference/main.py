@@ -1,4 +1,4 @@
-"""Trains iTransformer, 96 steps ahead from 96, and writes `metrics.json` and `predictions.npz`.
+"""Trains iTransformer, 96 steps ahead from 96, and writes `metrics.json`, `predictions.npz` and `weights.npz`.
 
     DATA_DIR=... python main.py --profile small --seed 0
 
@@ -122,7 +122,7 @@ def train(
 
 
 def main() -> None:
-    """Read the flags, run, write the two files."""
+    """Read the flags, run, write the three files."""
     parser = argparse.ArgumentParser(description="iTransformer, 96 steps ahead from 96")
     parser.add_argument("--profile", choices=sorted(PROFILES), default="small")
     parser.add_argument("--seed", type=int, default=0)
@@ -138,6 +138,8 @@ def main() -> None:
     metrics = errors(prediction, data.y_test)
     print(f"test: mse {metrics['mse']:.5f}, mae {metrics['mae']:.5f}", flush=True)
     np.savez_compressed("predictions.npz", prediction=prediction.numpy())
+    weights = {name: tensor.cpu().numpy() for name, tensor in model.state_dict().items()}
+    np.savez("weights.npz", heads=np.array(settings.heads), **weights)
     used = {**asdict(settings), "profile": flags.profile, "seed": flags.seed, "dry_run": flags.dry_run}
     result = {"metrics": metrics, "history": history, "settings": used}
     Path("metrics.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Trains the Latent Spectral Model on Darcy flow and writes `metrics.json` and `predictions.npz`.
+"""Trains the Latent Spectral Model on Darcy flow and writes `metrics.json`, `predictions.npz` and `weights.npz`.
 
     DATA_DIR=... python main.py --profile small --seed 0
 
@@ -86,8 +86,8 @@ def test(model: LSM, data: DarcyData, batch_size: int) -> tuple[float, Tensor]:
     return relative_l2(prediction, data.y_test).mean().item(), prediction
 
 
-def run(settings: Settings, data: DarcyData, seed: int, dry_run: bool) -> tuple[list[dict[str, float]], Tensor]:
-    """Train and test; the history, an entry an epoch, and the last epoch's predictions."""
+def run(settings: Settings, data: DarcyData, seed: int, dry_run: bool) -> tuple[LSM, list[dict[str, float]], Tensor]:
+    """Train and test; the model, the history, an entry an epoch, and the last epoch's predictions."""
     torch.manual_seed(seed)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = build_model(settings.width, settings.patch, settings.padding).to(device)
@@ -112,11 +112,11 @@ def run(settings: Settings, data: DarcyData, seed: int, dry_run: bool) -> tuple[
             }
         )
         print(f"epoch {epoch}: train {train_loss:.5f}, test {error:.5f}, {seconds:.1f} s", flush=True)
-    return history, prediction
+    return model, history, prediction
 
 
 def main() -> None:
-    """Read the flags, run, write the two files."""
+    """Read the flags, run, write the three files."""
     parser = argparse.ArgumentParser(description="Latent Spectral Model on Darcy flow")
     parser.add_argument("--profile", choices=sorted(PROFILES), default="small")
     parser.add_argument("--seed", type=int, default=0)
@@ -124,8 +124,12 @@ def main() -> None:
     flags = parser.parse_args()
     settings = PROFILES[flags.profile]
     data = load_darcy(os.environ["DATA_DIR"])
-    history, prediction = run(settings, data, flags.seed, flags.dry_run)
+    model, history, prediction = run(settings, data, flags.seed, flags.dry_run)
     np.savez_compressed("predictions.npz", prediction=prediction.numpy())
+    weights = {name: tensor.cpu().numpy() for name, tensor in model.state_dict().items()}
+    weights |= {"y_mean": data.y_normalizer.mean.numpy(), "y_std": data.y_normalizer.std.numpy()}
+    weights |= {"patch": np.array(settings.patch), "padding": np.array(settings.padding)}
+    np.savez("weights.npz", **weights)
     result = {
         "metrics": {"relative_l2": history[-1]["test_relative_l2"]},
         "history": history,

@@ -1,4 +1,5 @@
-"""Trains TDGNN-w on Citeseer, once for each split, and writes `metrics.json` and `predictions.npz`.
+"""Trains TDGNN-w on Citeseer, once for each split. It writes `metrics.json`, `predictions.npz` and
+`weights.npz`.
 
     DATA_DIR=... python main.py --profile small --seed 0
 
@@ -8,6 +9,7 @@
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import os
 import time
@@ -20,6 +22,7 @@ import torch
 import torch.nn.functional as F
 from decomposition import decompose
 from model import TDGNN, build_model
+from numpy.typing import NDArray
 from preprocess import CiteseerData, load_citeseer
 from torch import Tensor
 
@@ -77,29 +80,35 @@ def accuracy(prediction: Tensor, y: Tensor, mask: Tensor) -> float:
 def fit(
     model: TDGNN, settings: Settings, x: Tensor, y: Tensor, masks: tuple[Tensor, Tensor, Tensor], epochs: int
 ) -> tuple[dict[str, float], Tensor]:
-    """Train on one split; what the epoch of the lowest validation loss (the first such) gives, and its classes."""
+    """Train on one split; what the epoch of the lowest validation loss (the first such) gives, and its classes.
+
+    The model is left with the weights of that epoch.
+    """
     train, val, test = masks
     optimizer = make_optimizer(model, settings)
     best: dict[str, float] = {"val_loss": float("inf")}
-    prediction = torch.zeros_like(y)
+    prediction, weights = torch.zeros_like(y), copy.deepcopy(model.state_dict())
     for epoch in range(1, epochs + 1):
         train_loss = train_epoch(model, optimizer, x, y, train)
         scores = evaluate(model, x)
         val_loss = F.nll_loss(scores[val], y[val]).item()
         if val_loss < best["val_loss"]:
-            prediction = scores.argmax(1)
+            prediction, weights = scores.argmax(1), copy.deepcopy(model.state_dict())
             theta = {f"theta_{k}": value for k, value in enumerate(model.theta.tolist())}
             best = {"epoch": epoch, "train_loss": train_loss, "val_loss": val_loss, **theta}
+    model.load_state_dict(weights)
     best |= {"val_accuracy": accuracy(prediction, y, val), "test_accuracy": accuracy(prediction, y, test)}
     return best, prediction
 
 
-def run(settings: Settings, data: CiteseerData, seed: int, dry_run: bool) -> tuple[list[dict[str, Any]], Tensor]:
-    """A new model for each split; the history, an entry a split, and the predictions (splits, nodes)."""
+def run(
+    settings: Settings, data: CiteseerData, seed: int, dry_run: bool
+) -> tuple[list[dict[str, Any]], Tensor, dict[str, NDArray[Any]]]:
+    """A new model for each split; the history, an entry a split, the predictions (splits, nodes), all weights."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
     hops = decompose(data.edge_index, len(data.y), list(settings.layers), settings.depth)
     x, y = data.x.to_sparse_coo().coalesce().to(device), data.y.to(device)
-    history, predictions = [], []
+    history, predictions, weights = [], [], {}
     for split, masks in enumerate(zip(data.train_mask, data.val_mask, data.test_mask, strict=True)):
         began = time.perf_counter()
         torch.manual_seed(1000 * seed + split)
@@ -109,12 +118,13 @@ def run(settings: Settings, data: CiteseerData, seed: int, dry_run: bool) -> tup
         seconds = round(time.perf_counter() - began, 3)
         history.append({"split": split, **best, "seconds": seconds})
         predictions.append(prediction.cpu())
+        weights |= {f"{split}.{name}": tensor.cpu().numpy() for name, tensor in model.state_dict().items()}
         print(f"split {split}: test {best['test_accuracy']:.4f} at epoch {best['epoch']}, {seconds:.1f} s", flush=True)
-    return history, torch.stack(predictions)
+    return history, torch.stack(predictions), weights
 
 
 def main() -> None:
-    """Read the flags, run, write the two files."""
+    """Read the flags, run, write the three files."""
     parser = argparse.ArgumentParser(description="TDGNN-w on Citeseer, full-supervised")
     parser.add_argument("--profile", choices=sorted(PROFILES), default="small")
     parser.add_argument("--seed", type=int, default=0)
@@ -122,8 +132,9 @@ def main() -> None:
     flags = parser.parse_args()
     settings = PROFILES[flags.profile]
     data = load_citeseer(os.environ["DATA_DIR"])
-    history, prediction = run(settings, data, flags.seed, flags.dry_run)
+    history, prediction, weights = run(settings, data, flags.seed, flags.dry_run)
     np.savez_compressed("predictions.npz", prediction=prediction.numpy().astype(np.int8))
+    np.savez("weights.npz", **weights)
     result = {
         "metrics": {"accuracy": float(np.mean([entry["test_accuracy"] for entry in history]))},
         "history": history,

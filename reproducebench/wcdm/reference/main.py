@@ -1,4 +1,5 @@
-"""Trains DiffLL, the wavelet-based diffusion model for low light, and writes `metrics.json` and `predictions.npz`.
+"""Trains DiffLL, the wavelet-based diffusion model for low light. It writes `metrics.json`,
+`predictions.npz` and `weights.npz`.
 
     DATA_DIR=... python main.py --profile small --seed 0
 
@@ -63,6 +64,9 @@ PROFILES = {
         workers=0,
     ),
 }
+
+
+NUMBERS = ("width", "blocks", "groups", "details", "steps", "sampled")  # without which no model can be made
 
 
 def new_model(settings: Settings) -> DiffLL:
@@ -156,7 +160,7 @@ def run(settings: Settings, data: LowLightData, seed: int, dry_run: bool) -> tup
 
 
 def main() -> None:
-    """Read the flags, run, write the two files."""
+    """Read the flags, run, write the three files."""
     parser = argparse.ArgumentParser(description="Wavelet-based diffusion model for low light")
     parser.add_argument("--profile", choices=sorted(PROFILES), default="small")
     parser.add_argument("--seed", type=int, default=0)
@@ -168,6 +172,9 @@ def main() -> None:
     ssim, prediction = test(model, data)
     print(f"SSIM {ssim:.4f}", flush=True)
     np.savez_compressed("predictions.npz", prediction=prediction.numpy())
+    weights = {name: tensor.cpu().numpy() for name, tensor in model.state_dict().items()}
+    sizes = {name: np.array(getattr(settings, name)) for name in NUMBERS}
+    np.savez("weights.npz", **weights, **sizes)
     told = {"profile": flags.profile, "seed": flags.seed, "dry_run": flags.dry_run}
     result = {"metrics": {"ssim": ssim}, "history": history, "settings": {**asdict(settings), **told}}
     Path("metrics.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")

@@ -24,7 +24,8 @@ IDS = [path.name for path in reproducebench.task_folders()]
 WITHHELD = [
     name
     for name in IDS
-    if reproducebench.task_file(reproducebench.task_folder(name)).targets.withheld != "none"
+    if reproducebench.task_file(reproducebench.task_folder(name)).targets.withheld
+    in ("all", "part")
 ]
 WHAT = {"arxiv": None, "title": "T", "method": "M", "dataset": "D", "metric": "error"}
 
@@ -96,7 +97,7 @@ def test_a_link_that_leads_out_of_the_data_is_refused(tiny: Path, tmp_path: Path
         {"withheld": "all", "why": "because", "files": ["a"]},
         {"withheld": "part", "files": ["a"]},
         {"withheld": "all"},
-        {"withheld": "none", "why": "because", "files": ["a"]},
+        {"withheld": "drawn", "why": "because"},
     ],
 )
 def test_targets_that_are_not_withheld_have_their_reason(wrong: dict[str, Any]) -> None:

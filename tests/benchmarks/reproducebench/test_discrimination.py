@@ -143,13 +143,3 @@ def test_programs_are_run_once_over_seeds_and_told_apart(own_task, tmp_path):
     assert of_mistake == recorded["mistake-1"].command
     assert of_reference.endswith("--seed 0 --seeds 2; " + of_reference.split("; ")[1])
     assert of_reference.endswith(" --program reference --seed 4 --seeds 2")
-
-
-def test_an_unknown_program_is_one_line(tmp_path):
-    flags = ["--program", "none", f"--runs-dir={tmp_path}", "--seeds", "0"]
-    done = CliRunner().invoke(app, ["bench", "discriminate", "lsm", *flags])
-    assert isinstance(done.exception, UsageError)
-    assert "lsm has no program none: it has reference, mistake-1, core removed" in str(
-        done.exception
-    )
-    assert not list(tmp_path.iterdir())

@@ -151,7 +151,7 @@ def test_data_are_prepared_once(bench, tmp_path):
 
 def test_a_changed_or_torn_stamp_prepares_again(bench, tmp_path):
     data = prepared_data.prepare("toy", "small", tmp_path, print)
-    (data / prepared_data.STAMP).write_text('{"task"')
+    prepared_data.stamp_of(data).write_text('{"task"')
     prepared_data.prepare("toy", "small", tmp_path, print)
     (bench / "prepare.py").write_text(PREPARE + "# changed\n")
     prepared_data.prepare("toy", "small", tmp_path, print)
@@ -165,6 +165,13 @@ def test_a_failed_preparation_is_no_preparation(bench, tmp_path):
     with pytest.raises(UsageError, match="wrong checksum"):
         prepared_data.prepare("toy", "small", tmp_path, print)
     assert not prepared_data.is_prepared("toy", "small", tmp_path)
+
+
+def test_what_a_preparation_imports_and_this_python_lacks_is_named_with_its_fix(bench, tmp_path):
+    (bench / "prepare.py").write_text("import no_such_package\n")
+    with pytest.raises(UsageError, match="no_such_package") as raised:
+        prepared_data.prepare("toy", "small", tmp_path, print)
+    assert "pip install" in raised.value.fix and "scipy" in raised.value.fix
 
 
 def test_two_processes_prepare_once(bench, tmp_path):

@@ -319,7 +319,7 @@ def outcome(**changes):
             "experiment_execution: it runs, but the research agent still asks for test-time decoding"
         ],
         "not_reproduced": [
-            "the paper's own setting: this is the profile «small»",
+            'the paper\'s own setting: this is the profile "small"',
             "every other experiment of the paper",
         ],
         "phases": {

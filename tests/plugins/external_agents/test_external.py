@@ -29,7 +29,7 @@ from autoreproduce.solvers import needs_of
 
 @pytest.fixture(autouse=True)
 def code_of_the_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SMALL_AGENT_CODE", str(tmp_path / "agent-code"))
+    monkeypatch.setenv("AUTOREPRODUCE_CODE_SMALL", str(tmp_path / "agent-code"))
 
 
 def test_one_file_adds_an_agent_which_is_measured_as_every_solver(tmp_path: Path) -> None:
@@ -217,8 +217,10 @@ def test_an_unknown_agent_and_missing_code_name_the_fix(
     with pytest.raises(UsageError, match="there is no agent none: choose among"):
         needs_of("agent:none")
     path = agent_file(tmp_path, "")
-    monkeypatch.delenv("SMALL_AGENT_CODE")
-    with pytest.raises(UsageError, match="SMALL_AGENT_CODE names no folder: write it, then export"):
+    monkeypatch.delenv("AUTOREPRODUCE_CODE_SMALL")
+    with pytest.raises(
+        UsageError, match="AUTOREPRODUCE_CODE_SMALL names no folder: write it, then export"
+    ):
         needs_of(f"agent:{path}")
 
 
@@ -226,6 +228,32 @@ def test_an_agent_needs_a_model_of_its_own(tmp_path: Path) -> None:
     task = load_task("lsm", "small")
     with pytest.raises(UsageError, match="the shipped tape has no replies to agent:codex"):
         choose_model(Settings(), task, "agent:codex")
+
+
+@pytest.mark.parametrize("variable", ["HOME", "PWD", "SSH_AUTH_SOCK", "CODE"])
+def test_an_agents_file_shows_no_folder_of_another_variable(
+    tmp_path: Path, variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, str(tmp_path))
+    file = tmp_path / "a.yaml"
+    described = {"name": "a", "protocol": "chat", "command": "true"}
+    file.write_text(yaml.safe_dump({**described, "code": {"variable": variable, "fetch": "x"}}))
+    with pytest.raises(UsageError, match=f"{variable} may name any folder"):
+        read_agent(str(file))
+
+
+def test_an_agents_code_is_no_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = {"variable": "AUTOREPRODUCE_CODE_MINE", "fetch": "x"}
+    described = {"name": "a", "protocol": "chat", "command": "true", "code": code}
+    (file := tmp_path / "a.yaml").write_text(yaml.safe_dump(described))
+    (tmp_path / "home" / "code").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for place in (tmp_path / "home", tmp_path):
+        monkeypatch.setenv(code["variable"], str(place))
+        with pytest.raises(UsageError, match="holds your home folder"):
+            read_agent(str(file))
+    monkeypatch.setenv(code["variable"], str(tmp_path / "home" / "code"))
+    assert read_agent(str(file)).code_folder() == tmp_path / "home" / "code"
 
 
 @pytest.mark.parametrize("name", agent_names())
@@ -260,3 +288,11 @@ def test_in_docker_the_gateway_is_reached_too_and_nothing_else(tmp_path: Path) -
         done = run_agent(tmp_path, server.base_url, agent, sandbox="docker", **build)
     assert done.outcome.status == "measured", (done.outcome.reason, agent_output(tmp_path))
     assert "'socket'" in agent_output(tmp_path) and "no network" in agent_output(tmp_path)
+
+
+@pytest.mark.parametrize("names", [[""], ["."], ["a", "a/b"], ["a\0b"], ["a" * 300], ["a\ud800"]])
+def test_an_agents_files_are_called_as_files_can_be(tmp_path: Path, names: list[str]) -> None:
+    content = {"name": "a", "protocol": "chat", "command": "x", "files": dict.fromkeys(names, "x")}
+    (tmp_path / "a.yaml").write_text(json.dumps(content))
+    with pytest.raises(UsageError, match=r"is no file|is called as no folder can be"):
+        read_agent(str(tmp_path / "a.yaml"))

@@ -11,6 +11,9 @@ import pytest
 from chat_server import Answer
 from gateway_world import CALLS, PROVIDERS, SCHEMA, world
 
+from autoreproduce.errors import CommandError
+from autoreproduce.plugins.external_agents.gateway.exchange import picture
+
 CHAT_TOOL: Any = {"type": "function", "function": {"name": "read", "parameters": SCHEMA}}
 MESSAGES_TOOL: Any = {"name": "read", "description": "reads", "input_schema": SCHEMA}
 RESPONSES_TOOL: Any = {"type": "function", "name": "read", "parameters": SCHEMA, "strict": False}
@@ -165,6 +168,23 @@ def test_messages(provider: str) -> None:
         ).input_tokens in range(5, 200)
         if provider == "anthropic":  # the prompt cache is marked by the gateway
             assert made.asked["cache_control"] == {"type": "ephemeral"}
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://evil.invalid/a.png",
+        "http://169.254.169.254/latest/meta-data",
+        "file:///etc/passwd",
+        "data:text/html;base64,AAAA",
+        "data:image/png;base64,AAAA\nhttp://evil.invalid",
+        "/etc/passwd",
+        "",
+    ],
+)
+def test_a_pictures_address_is_not_passed_on(url: str) -> None:
+    with pytest.raises(CommandError, match="only its content"):
+        picture(url)
 
 
 def test_pictures_pass_in_each_protocol() -> None:

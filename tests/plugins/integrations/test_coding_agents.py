@@ -15,11 +15,12 @@ from typing import Any
 
 import pytest
 
-from autoreproduce.plugins.external_agents.gateway.exchange import ModelAnswer, ModelRequest
-from autoreproduce.plugins.external_agents.gateway.routes import route_of
 from autoreproduce.trials.steps import ModelResult
 
 pytest.importorskip("mcp", reason="the mcp extra is not installed")
+GATEWAY = "autoreproduce.plugins.external_agents.gateway"
+exchange = pytest.importorskip(f"{GATEWAY}.exchange", reason="needs the plugin external_agents")
+routes = pytest.importorskip(f"{GATEWAY}.routes", reason="needs the plugin external_agents")
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 TOOL, SKILL = "list_tasks", "reproduce-a-paper"
 ALLOWED = ["--dangerously-skip-permissions"]
@@ -35,21 +36,21 @@ def command_of(agent: str) -> str:
 
 
 @contextmanager
-def scripted_model(script: Any) -> Iterator[tuple[str, list[ModelRequest]]]:
+def scripted_model(script: Any) -> Iterator[tuple[str, list[Any]]]:
     """A model's server that speaks our gateway's protocols: its address, and what it was asked."""
-    asked: list[ModelRequest] = []
+    asked: list[Any] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            route = route_of(self.path)
+            route = routes.route_of(self.path)
             if route is None or route.counted:
                 self.send_error(404)
                 return
             protocol = route.protocol
             request = protocol.read(body)
             asked.append(request)
-            answer = ModelAnswer(script(request), f"r{len(asked)}", request)
+            answer = exchange.ModelAnswer(script(request), f"r{len(asked)}", request)
             self.send_response(200)
             kind = "text/event-stream" if request.stream else "application/json"
             self.send_header("Content-Type", kind)
@@ -79,7 +80,7 @@ def calls(name: str, number: str, **arguments: Any) -> ModelResult:
     return ModelResult(reply="", tool_calls=[call], finish="tool_calls", model="m")
 
 
-def script(request: ModelRequest) -> ModelResult:
+def script(request: Any) -> ModelResult:
     """Call our tool once it is there, wait for it before, and end after its answer: the agents
     begin while their servers start.
     """
@@ -111,14 +112,14 @@ def environment(tmp_path: Path, **more: str) -> dict[str, str]:
     return {**home, "AUTOREPRODUCE_CACHE_DIR": str(tmp_path / "cache"), **more}
 
 
-def check_skill(asked: list[ModelRequest], said: str) -> None:
+def check_skill(asked: list[Any], said: str) -> None:
     """The agent named the skill to its model in its first request that has tools."""
     talk = [request for request in asked if request.tools]
     assert talk, said
     assert SKILL in talk[0].text and "reproduce, replicate or check" in talk[0].text
 
 
-def check_server(asked: list[ModelRequest], said: str) -> None:
+def check_server(asked: list[Any], said: str) -> None:
     """The agent offered the server's tools to its model, and called the one that was asked for."""
     names = {tool["function"]["name"] for request in asked for tool in request.tools}
     ours = {name for name in names if "autoreproduce" in name}

@@ -1,7 +1,9 @@
 """Harbor's folders: read by its own models if they are there; their verifier run for real."""
 
 import json
+import os
 import shutil
+import time
 import tomllib
 from pathlib import Path
 
@@ -74,6 +76,46 @@ def test_the_verifier_rewards_the_reference_and_no_claim(exported: Path, tmp_pat
     assert (solved["reward"], solved["ran"]) == (1, 1) and 0 < solved["error"] < 1
 
 
+ITS_OWN_REWARD = """
+import os, time
+if os.fork() == 0:
+    os.setsid()
+    for _ in range(600):
+        for name, text in (("reward.json", '{"reward": 1, "ran": 1}'), ("reward.txt", "1")):
+            try:
+                os.unlink("/logs/verifier/" + name)
+            except OSError:
+                pass
+            try:
+                open("/logs/verifier/" + name, "w").write(text)
+            except OSError:
+                pass
+        time.sleep(0.01)
+"""
+
+
+@pytest.mark.docker
+@pytest.mark.parametrize(
+    "attack", ["a process that outlives main.py", "a pipe", "a folder that nobody may enter"]
+)
+def test_a_program_gives_itself_no_reward_and_leaves_none_out(
+    exported: Path, tmp_path: Path, attack: str
+) -> None:
+    from autoreproduce.sandboxes.engine import connect
+    from autoreproduce.sandboxes.image import ensure_image
+
+    image = ensure_image(connect(60), load_settings(BUILT), print)
+    app = tmp_path / "app"
+    shutil.copytree(exported / "environment" / "app", app)
+    (app / "main.py").write_text(ITS_OWN_REWARD if "process" in attack else "")
+    if attack == "a pipe":
+        os.mkfifo(app / "pipe")
+    elif "folder" in attack:
+        (app / "main.py").write_text("import os; os.chmod('.', 0)")
+    found = rewards(image, exported, app)
+    assert found["reward"] == 0, found
+
+
 def rewards(image: str, exported: Path, app: Path) -> dict[str, float]:
     """What test.sh leaves in a container that has /tests and /app as Harbor's verifier has."""
     docker = pytest.importorskip("docker")
@@ -85,8 +127,12 @@ def rewards(image: str, exported: Path, app: Path) -> dict[str, float]:
             packed = shutil.make_archive(str(app.parent / name), "tar", folder)
             container.exec_run(["mkdir", "-p", f"/{name}"])
             assert container.put_archive(f"/{name}", Path(packed).read_bytes())
+        container.exec_run(["install", "-d", "-m", "777", "/logs/verifier"])  # as Harbor does
         code, output = container.exec_run(["bash", "/tests/test.sh"])
         assert code == 0, output.decode()
+        time.sleep(0.5)  # Harbor reads the reward while the container still runs
+        listed = container.exec_run(["ls", "/logs/verifier"])[1].decode().split()
+        assert listed == ["reward.json"]
         _, text = container.exec_run(["cat", "/logs/verifier/reward.json"])
         return dict(json.loads(text))
     finally:

@@ -152,6 +152,15 @@ def test_a_job_says_how_it_failed_and_an_unknown_one_is_refused(tmp_path: Path) 
             jobs.state(unknown)
 
 
+@pytest.mark.slow
+def test_a_job_imports_nothing_from_the_folder_of_its_server(in_folder: Path) -> None:
+    ran = in_folder / "ran"
+    (in_folder / "typer.py").write_text(f"open({str(ran)!r}, 'w').close()\nraise SystemExit(9)\n")
+    jobs = Jobs(in_folder / "runs")
+    state = jobs.wait(jobs.start("reproduce", ["--task", "no such task", "--json"]), 60)
+    assert "no such task" in state.errors and not ran.exists()
+
+
 @pytest.mark.parametrize(
     ("prices", "cost"), [([0.25, 0.5], 0.75), ([0.25, None], None), ([None], None), ([], 0)]
 )
@@ -183,3 +192,10 @@ def test_a_job_gets_the_server_s_settings_and_no_secret() -> None:
         "AUTOREPRODUCE_K": "2",
     }
     assert "secret" not in json.dumps(environment_of(settings))
+
+
+def test_a_client_chooses_no_judge_that_the_server_does_not_have(tmp_path: Path) -> None:
+    tools = Tools(Settings(runs_dir=tmp_path, model="openai:own"))
+    with pytest.raises(UsageError, match="openai:dear is no model of this server"):
+        tools.score_code(str(tmp_path), "lsm", judge=["openai:own", "openai:dear"])
+    assert not (tmp_path / "jobs").exists()

@@ -20,13 +20,11 @@ from autoreproduce.plugins.masked.dataset import load_dataset
 from autoreproduce.plugins.masked.gold import gold_of, gold_on_disk
 from autoreproduce.plugins.masked.making import MadeSet, made_text, make_tasks, proven_only
 from autoreproduce.plugins.masked.outcome import judge
-from autoreproduce.plugins.masked.proof import LITTLE
 from autoreproduce.plugins.masked.prove import places_of_papers
 from autoreproduce.plugins.masked.proving import prove_set
 from autoreproduce.plugins.masked.reach import reach
 from autoreproduce.plugins.masked.selection import select_tasks, task_of
 from autoreproduce.plugins.masked.taskset import MaskProof, read_proofs
-from autoreproduce.plugins.masked.trivial import TRIVIAL
 from autoreproduce.plugins.masked.trying import MaskRequest
 from autoreproduce.plugins.masked.writer import write_proofs
 from autoreproduce.sandboxes import why_not
@@ -101,7 +99,7 @@ def main():
     points = [(x / 4, 3 * x / 4 + random.gauss(0, 0.01)) for x in range(1, 9)]
     useless(points)
     line = Line()
-    found = {"slope": line.fit(points), "loss": [squared_loss(points, 2.5)], "seconds": 1 + 100 * int(os.environ["SEED"])}
+    found = {"slope": line.fit(points), "loss": [squared_loss(points, 2.5)], "seconds": __import__("time").time_ns() % 10**9 + 1.0}
     save("results.json", found)
     print(json.dumps(found))
 
@@ -120,7 +118,14 @@ Something else entirely.
 
 @pytest.fixture
 def place(tmp_path: Path) -> SandboxSetup:
-    settings = Settings(sandbox="bubblewrap", memory_gb=1, output_mb=1, output_kb=16, disk_gb=0.05)
+    settings = Settings(
+        sandbox="bubblewrap",
+        memory_gb=1,
+        output_mb=1,
+        output_kb=16,
+        disk_gb=0.05,
+        cache_dir=tmp_path / "cache",
+    )
     if reason := why_not("bubblewrap", settings):
         pytest.skip(str(reason))
     return SandboxSetup(settings, tmp_path / "packages", trusted=True)
@@ -228,16 +233,19 @@ def test_a_task_set_is_made_proven_and_read_again(repository: Path, place: Sandb
         "fit_": "",
         "fit_0": "",
         "fit_1": "",
-        "fit_2": "a trivial body passes (return None)",
-        "fit_0,1,2": "",
+        "fit_2": "model.py::useless: only 2 faulty bodies differ from it",
+        "fit_0,1,2": "model.py::useless: only 2 faulty bodies differ from it",
     }
-    assert any("left out: seconds varies too much" in note for note in made.notes)
+    assert any(
+        "left out: seconds differs between two runs with one seed" in note for note in made.notes
+    )
     assert (
         "model.py::never is not reached by the command: masked, nothing would change" in made.notes
     )
     proof = next(proof for proof in made.proven if proof.combined_id == "fit_0")
-    assert set(proof.runs) == {"restored", "masked", *TRIVIAL} and not proof.note
-    assert proof.runs["its own result, numbers zero"].startswith("wrong numbers")
+    assert set(proof.runs) == {"restored", "masked"} and not proof.note
+    kills = proof.kills["model.py::Line.gradient"]
+    assert kills.moved and kills.differ >= 8 and kills.rate >= 0.9 and kills.calls > 8
     assert proof.runs["restored"] == "passed" and proof.runs["masked"].startswith("not implemented")
 
     dataset = load_dataset(made.root)
@@ -252,14 +260,14 @@ def test_a_task_set_is_made_proven_and_read_again(repository: Path, place: Sandb
     assert task.functions[1].description == ""
     assert set(task.gold["Experiment 1"]) == {"slope", "loss"}
     assert '{"slope": 0.0, "loss": [0.0]}' in task.experiments
-    assert judge(task, None, replace(place, trusted=False), runs=2).kind == "passed"
+    assert judge(task, None, replace(place, trusted=False)).kind == "passed"
     assert [t.id for t in proven_only(select_tasks(dataset, [1]), read_proofs(made.root))] == [
         "fit_0",
         "fit_1",
     ]
     assert not (made.root / "fit" / "code" / ".git").exists()
     kinds = {fault.kind for fault in audit(dataset)}
-    assert not kinds - {"missing file", "upstream mask", "description"}, kinds
+    assert not kinds - {"upstream mask", "description"}, kinds
 
 
 TIMED = """\
@@ -323,19 +331,19 @@ def loss(x):
 
 
 found = loss([1.0, 2.0])
-assert found > 3, found
+assert found == 5, found
 print(json.dumps({"loss": found}))
 """
 
 
 @pytest.mark.slow
-def test_a_proof_whose_trivial_bodies_all_stop_says_that_it_proved_little(
+def test_a_task_whose_faulty_bodies_all_stop_the_program_is_left_out(
     repository: Path, place: SandboxSetup
 ) -> None:
     (repository / "train.py").write_text(STRICT)
     made = make_tasks(asked(repository, n=(1,), functions=("train.py::loss",)), place)
-    assert [proof.note for proof in made.proven] == ["", LITTLE]
-    assert made_text(made).endswith("proven 2 of 2 tasks (n=0: 1, n=1: 1); 1 proved little")
+    said = "train.py::loss: no faulty body that came to its numbers missed them"
+    assert by_id(made) == {"fit_": "", "fit_0": said}
 
 
 @pytest.mark.slow
@@ -347,7 +355,7 @@ def test_numbers_that_only_their_shape_moves_are_no_task(
         "print('{\"count\": %d.0}' % len(grid(7)))\n"
     )
     made = make_tasks(asked(repository, n=(1,), functions=("train.py::grid",)), place)
-    assert by_id(made)["fit_0"] == "a trivial body passes (its own result, numbers zero)"
+    assert "train.py::grid" in by_id(made)["fit_0"]
 
 
 @pytest.mark.slow
@@ -367,7 +375,9 @@ def test_a_set_keeps_the_data_that_its_code_reads(repository: Path, tmp_path: Pa
     assert made and made.data_dir == str((tmp_path / "data").resolve())
     benchmark = open_benchmark("autoexperiment", {"dataset": tmp_path / "set"})
     task = benchmark.load("repository_0", "small")
-    ready = benchmark.prepare(task, tmp_path / "cache", print)
+    with pytest.raises(UsageError, match="outside the set: name that folder by --data"):
+        benchmark.prepare(task, tmp_path / "cache", print)
+    ready = benchmark.prepare(task, tmp_path / "cache", print, tmp_path / "data")
     assert ready.data_dir == (tmp_path / "data").resolve()
 
 
@@ -416,7 +426,7 @@ def test_a_second_paper_joins_the_set_on_the_other_side(
 
 
 @pytest.mark.slow
-def test_what_an_earlier_set_had_proven_does_not_count_after_a_stop(
+def test_after_a_stop_the_proofs_of_the_same_functions_alone_count(
     repository: Path, place: SandboxSetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = asked(repository, n=(1,), functions=("model.py::squared_loss",))
@@ -431,6 +441,7 @@ def test_what_an_earlier_set_had_proven_does_not_count_after_a_stop(
     dataset = load_dataset(first.out)
     assert task_of(dataset, "fit_0").functions[0].name == "useless"
     assert not proven_only(select_tasks(dataset, [1]), read_proofs(first.out))
+    assert read_proofs(first.out)["fit_"].proven, "the code without masks is the same"
 
 
 @pytest.mark.slow
@@ -483,10 +494,7 @@ def test_a_command_that_prints_what_it_finds_on_the_disk_proves_nothing(
             {"commands": ("python train.py >/dev/null",), "results": "other.json"},
             "other.json was not written",
         ),
-        (
-            {"commands": ("echo '{\"t\": 1e'$((20 * SEED))'}'; python train.py >/dev/null",)},
-            "cannot be judged",
-        ),
+        ({"commands": ("echo '{\"t\": NaN}'; python train.py >/dev/null",)}, "cannot be judged"),
     ],
 )
 def test_bad_input(
@@ -513,22 +521,17 @@ def test_a_command_that_fails_leaves_the_others(repository: Path, place: Sandbox
     assert made.notes[0].startswith("the command `false` does not run on the code as it is (error)")
 
 
-def test_gold_and_tolerances_from_the_spread() -> None:
-    gold = gold_of(
-        [
-            {"a": 1.0, "b": [2.0], "n": 3},
-            {"a": 1.1, "b": [2.0], "n": 3},
-            {"a": 0.9, "b": [2.0], "n": 3},
-        ]
-    )
-    assert gold.value == {"a": pytest.approx(1.0), "b": [2.0], "n": 3.0}
-    assert gold.tolerances["a"].absolute == pytest.approx(
-        0.3
-    )  # and not 2.0, which the spread of three runs asks for
-    assert "run more seeds" in gold.notes[0]
+def test_gold_by_seed_and_both_tolerances() -> None:
+    runs = {seed: {"a": 1.0 + seed / 10, "b": [2.0], "n": 3} for seed in range(3)}
+    gold = gold_of(runs, {"a": 1.001, "b": [2.0], "n": 3})
+    assert gold.value == runs[0] and gold.by_seed == {str(seed): runs[seed] for seed in runs}
+    assert gold.tolerances["a"].absolute == pytest.approx(0.004)
     assert gold.tolerances["b/0"].absolute == 1e-12 and gold.tolerances["b/0"].relative == 0.01
-    close = gold_of([{"a": 1.0 + step / 1000} for step in (-1, 0, 1)])
-    assert close.tolerances["a"].absolute == pytest.approx(
+    # three seeds tell little: three leaves, all together right 99 times of 100
+    assert 1.9 < gold.spread["a"].absolute < 2.1
+    assert gold.spread["b/0"].absolute == pytest.approx(0.6), "other seeds may well give another"
+    close = {seed: {"a": 1.0 + (seed - 1) / 1000} for seed in range(3)}
+    assert gold_of(close, close[0]).spread["a"].absolute == pytest.approx(
         9.924843 * 0.001 * (4 / 3) ** 0.5, rel=1e-6
     )
 
@@ -537,7 +540,7 @@ def test_gold_and_tolerances_from_the_spread() -> None:
     ("runs", "said"),
     [
         ([{"a": "text"}], "a is no number"),
-        ([{"a": 1.0}, {"a": -1.0}, {"a": 3.0}], "varies too much"),
+        ([{"a": 1.0}, {"a": 2.0}, {"a": 1.2}], "differs between two runs"),
         ([{"a": float("nan")}], "is not finite"),
         ([{"a": 1.0}, {"b": 1.0}], "is missing in some runs"),
         ([{}], "the results are empty"),
@@ -546,12 +549,12 @@ def test_gold_and_tolerances_from_the_spread() -> None:
 )
 def test_results_that_cannot_be_judged(runs: list[object], said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        gold_of(runs)
+        gold_of(dict(enumerate(runs[:-1] or runs)), runs[-1])
 
 
 def test_a_key_with_a_slash_is_one_key() -> None:
     runs = [{"time/s": 1.0 + 8 * n, "meta/day": f"day {n}", "train/loss": 0.5} for n in range(2)]
-    gold = gold_of(runs)
+    gold = gold_of(dict(enumerate(runs[:-1])), runs[-1])
     assert gold.value == {"train/loss": 0.5} and len(gold.notes) == 2
 
 

@@ -356,10 +356,10 @@ def test_masks_come_off_a_sample_of_the_standard_library() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("folder", [STDLIB, *PACKAGES], ids=lambda path: path.name)
-def test_masks_come_off_the_functions_of_every_fourth_file(folder: Path) -> None:
+def test_masks_come_off_the_functions_of_every_twelfth_file(folder: Path) -> None:
     files = [
         path
         for path in sorted(folder.rglob("*.py"))
         if folder != STDLIB or "site-packages" not in path.parts
     ]
-    assert sum(check_file(source, data, 200) for source, data in sources(files[::4])) > 500
+    assert sum(check_file(source, data, 200) for source, data in sources(files[::12])) > 150

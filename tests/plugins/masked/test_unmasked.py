@@ -11,9 +11,8 @@ from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
 from autoreproduce.plugins.masked import tasks
 from autoreproduce.plugins.masked.attempts import read_attempts
-from autoreproduce.plugins.masked.environment import data_folder
 from autoreproduce.plugins.masked.tasks import load_task
-from autoreproduce.plugins.masked.taskset import PAPER_FILE, PaperSet
+from autoreproduce.plugins.masked.taskset import PAPER_FILE
 from autoreproduce.runner.request import resumed, task_digest
 from autoreproduce.sandboxes.package_lists import read_requirements
 
@@ -78,8 +77,8 @@ def test_the_code_runs_once_for_all_attempts_with_the_same_commands(run, tmp_pat
         assert run(server, out="one").outcome.metric == 1
         once = len(counter.read_text())
         assert run(server, out="two").outcome.metric == 1
-    experiments = once // 2  # unmasked, and the attempt's
-    assert len(counter.read_text()) == 3 * experiments
+    # the first attempt also runs the untouched code, for its numbers and its functions' inputs
+    assert 0 < len(counter.read_text()) - once < once
 
 
 @pytest.mark.slow
@@ -96,7 +95,7 @@ def test_data_named_by_the_user_reach_the_code_and_their_absence_is_not_the_solv
         assert "name the folder by --data" in without.outcome.reason and not server.requests
         done = run(server, data=tmp_path / "data", out="with")
     assert done.outcome.metric == 1, done.outcome.reason
-    again = resumed(done.folder, Settings())
+    again = resumed(done.folder, Settings(), data=tmp_path / "data")
     assert again.data == (tmp_path / "data").resolve()
 
 
@@ -104,15 +103,6 @@ def test_attempts_by_the_sets_gold_and_by_that_of_this_machine_are_told_apart(pu
     root, name = public(), "0101.00001_0"
     theirs, ours = load_task(name, where=root), load_task(name, where=root, gold="here")
     assert task_digest(theirs) != task_digest(ours)
-
-
-def test_a_set_that_was_made_with_data_names_them_when_they_are_gone(tmp_path):
-    made = PaperSet(data_dir=str(tmp_path / "gone"))
-    with pytest.raises(UsageError, match="name the folder with its data by --data"):
-        data_folder(made, tmp_path, print, None)
-    assert data_folder(made, tmp_path, print, tmp_path) == tmp_path.resolve()
-    (tmp_path / "gone").mkdir()
-    assert data_folder(made, tmp_path, print, None) == (tmp_path / "gone").resolve()
 
 
 @pytest.mark.slow

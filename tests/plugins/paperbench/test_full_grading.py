@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from chat_server import chat_server
 from paperbench_world import paper_folder
+from sandbox_helpers import skip_without_bubblewrap
 from typer.testing import CliRunner
 
 from autoreproduce.cli.app import app
@@ -27,6 +28,7 @@ def command(*arguments):
 
 
 def rerun(*more):
+    skip_without_bubblewrap()
     return command("rerun", "mine", "--out", "ran", "--sandbox", "bubblewrap", *more)
 
 

@@ -22,6 +22,8 @@ from autoreproduce.plugins.view.app import Pages, make_app
 from autoreproduce.plugins.view.events import _events
 from autoreproduce.plugins.view.library import Library
 from autoreproduce.plugins.view.listed import ended_stamp
+from autoreproduce.plugins.view.processes import Processes
+from autoreproduce.plugins.view.start import StartRequest
 from autoreproduce.trials.live import LIVE, LiveRecord, LiveState
 from autoreproduce.trials.steps import ExecutionResult, ModelResult, TokenCounts
 from autoreproduce.trials.trial import Outcome
@@ -197,6 +199,21 @@ def test_what_does_not_run_is_not_stopped_and_what_ended_not_resumed(
         assert client.post(path, **form).status_code == 400
 
 
+@pytest.mark.slow
+def test_a_resumed_trial_imports_nothing_from_the_servers_folder(
+    runs: Path, in_folder: Path
+) -> None:
+    ran = in_folder / "ran"
+    (in_folder / "typer.py").write_text(f"open({str(ran)!r}, 'w').close()\nraise SystemExit(9)\n")
+    trial = next(each for each in Library(runs).trials() if each.folder.name == "begun")
+    started = Processes()
+    started.resume(trial)
+    process, output = started._started[trial.folder]
+    with output:
+        process.wait(60)
+        assert not ran.exists() and "exit code 9" not in started.complaint(trial.folder)
+
+
 # --- what may be read
 
 
@@ -353,10 +370,10 @@ def test_a_long_list_has_pages(many: Path) -> None:
 
 def test_a_list_is_sorted_over_all_its_pages_and_what_is_unknown_is_last(many: Path) -> None:
     pages = client_of(many)
-    assert labels(pages.get("/?sort=dollars").text)[:2] == ["big 001", "big 002"]
+    assert labels(pages.get("/?sort=dollars").text)[:2] == ["alone", "big 001"]
     assert labels(pages.get("/?sort=dollars&down=1").text)[:2] == ["big 449", "big 448"]
     for address in ("/?sort=dollars&page=3", "/?sort=dollars&down=1&page=3"):
-        assert set(labels(pages.get(address).text)[-2:]) == {"alone", "big 000"}
+        assert labels(pages.get(address).text)[-1] == "big 000"
     by_cost = pages.get("/?sort=dollars&task=task+1").text
     assert 'href="?task=task+1&amp;sort=dollars&amp;down=True"' not in by_cost
     assert 'aria-sort="ascending"><a href="?task=task+1&amp;sort=dollars&amp;down=1">' in by_cost
@@ -471,3 +488,60 @@ def test_a_page_asks_again_for_what_changed_while_it_was_on_its_way() -> None:
         return await anext(stream)
 
     assert "event: all\n" in asyncio.run(first())
+
+
+ASKED = {"model": "openai:some-model", "experiment": "Table 2", "budget": "5"}
+FROM_HERE = {"origin": HERE, "x-token": TOKEN}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"model": "--help"}, "no model"),
+        ({"model": "tape:/etc/passwd"}, "no model"),
+        ({"model": "a:b\n--sandbox=process"}, "no model"),
+        ({"experiment": "--data=/etc"}, "no experiment"),
+        ({"experiment": ""}, "no experiment"),
+        ({"budget": "nan"}, "no budget"),
+        ({"budget": "-1"}, "no budget"),
+        ({"budget": "1e9"}, "no budget"),
+    ],
+)
+def test_what_a_page_may_not_ask_for_starts_nothing(
+    changes: dict[str, str], words: str, tmp_path: Path
+) -> None:
+    pages = client_of(tmp_path)
+    given = {"params": {**ASKED, **changes}, "content": b"%PDF-1.4", "headers": FROM_HERE}
+    answer = pages.post("/start", **given)  # type: ignore[arg-type]
+    assert answer.status_code == 400 and words in answer.text
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_upload_needs_the_token_and_is_a_pdf_of_bounded_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages = client_of(tmp_path)
+
+    def sent(content: bytes, **headers: str) -> int:
+        head = {**FROM_HERE, **headers}
+        return pages.post("/start", params=ASKED, content=content, headers=head).status_code
+
+    assert sent(b"%PDF-1.4", **{"x-token": "another"}) == 403
+    assert sent(b"%PDF-1.4", origin="http://elsewhere") == 403
+    assert sent(b"MZ not a paper") == 400
+    monkeypatch.setattr("autoreproduce.plugins.view.start.MOST_BYTES", 1000)
+    assert sent(b"%PDF-1.4" + b"x" * 1000) == 400
+    (tmp_path / "uploads").symlink_to(tmp_path)
+    assert sent(b"%PDF-1.4") == 400
+    assert [path.name for path in tmp_path.iterdir()] == ["uploads"]
+
+
+def test_what_is_asked_becomes_one_argument_each() -> None:
+    command = StartRequest.of(ASKED).command(Path("/runs/uploads/x.pdf"), Path("/runs"))
+    assert command[5:] == [
+        "--paper=/runs/uploads/x.pdf",
+        "--experiment=Table 2",
+        "--model=openai:some-model",
+        "--budget=5",
+        "--runs-dir=/runs",
+    ]

@@ -1,5 +1,6 @@
 """A trial that runs, watched, stopped and resumed in a real browser."""
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -15,6 +16,11 @@ import tiny
 from chat_server import Answer, chat_server
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
+
+from autoreproduce.benchmarks.reproducebench.tasks import load_task
+from autoreproduce.evaluation.judging.program import Program
+from autoreproduce.evaluation.submission import lay_out
+from autoreproduce.trials.live import LiveRecord
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
@@ -110,3 +116,71 @@ def test_a_trial_is_watched_stopped_and_resumed_without_a_reload(
             assert server.stdout is not None
             server.stdout.close()
         assert server.returncode == 0
+
+
+def test_a_list_is_searched_curves_are_live_and_several_trials_are_compared(
+    browser: Any, tmp_path: Path
+) -> None:
+    runs = tmp_path / "runs"
+    for name in ("first", "second", "third"):
+        lay_out(runs / name, Program({"main.py": f"x = '{name}'\n"}), load_task("lsm")).close()
+    live = LiveRecord(runs / "third", lambda: next(ticks))
+    ticks = itertools.count()
+    live.phase("full_run")
+    viewing = [*COMMAND, "view", str(runs)]
+    server = subprocess.Popen(viewing, text=True, stdout=subprocess.PIPE)
+    try:
+        browser.set_window_size(1280, 900)
+        browser.get(address_of(server))
+        wide = "return [...document.querySelectorAll('.scroll')].every(e => e.scrollWidth <= e.clientWidth)"
+        assert browser.execute_script(wide), "nothing is clipped"
+        boxes = browser.find_elements("css selector", "#trials input[type=checkbox]")
+        assert not browser.find_element("id", "compare").is_enabled()
+        for box in boxes:
+            box.click()
+        browser.find_element("id", "compare").click()
+        wait_for(lambda: "3 trials side by side" in text_of(browser, "h1"), "compared")
+        assert "x = 'second'" in browser.page_source
+        browser.back()
+        browser.find_element("name", "search").send_keys("third")
+        wait_for(lambda: "1 of 3" in text_of(browser, "#shown"), "searched")
+        browser.find_element("link text", "third").click()
+        for epoch in range(1, 5):
+            live.output(f"epoch {epoch}/8 loss {1 / epoch}\n")
+        wait_for(lambda: browser.find_elements("css selector", "#printed polyline"), "drawn")
+        wait_for(lambda: "50 % of its steps" in text_of(browser, "#now"), "counted")
+        assert "measured no number" not in text_of(browser, "body")
+        browser.find_element("name", "log").click()
+        wait_for(lambda: "logarithmic" in text_of(browser, "#printed"), "logarithmic")
+    finally:
+        server.terminate()
+        server.wait(20)
+        assert server.stdout is not None
+        server.stdout.close()
+
+
+def test_a_paper_is_uploaded_and_its_trial_starts(browser: Any, tmp_path: Path) -> None:
+    runs, paper = tmp_path / "runs", tmp_path / "paper.pdf"
+    runs.mkdir()
+    paper.write_bytes(b"%PDF-1.4 of no pages")
+    viewing = [*COMMAND, "view", str(runs)]
+    server = subprocess.Popen(viewing, text=True, stdout=subprocess.PIPE)
+    try:
+        browser.get(address_of(server))
+        browser.find_element("link text", "New trial").click()
+        browser.find_element("name", "paper").send_keys(str(paper))
+        browser.find_element("name", "model").send_keys("openai:no-such")
+        press(browser, "Start")
+        wait_for(lambda: "main of" in text_of(browser, "#started"), "started")
+        assert [path.suffix for path in (runs / "uploads").iterdir()] == [".pdf"]
+
+        def ended() -> bool:
+            browser.refresh()
+            return "ended with exit code" in text_of(browser, "#started")
+
+        wait_for(ended, "a paper without pages ends with an error that the page shows", 30)
+    finally:
+        server.terminate()
+        server.wait(20)
+        assert server.stdout is not None
+        server.stdout.close()

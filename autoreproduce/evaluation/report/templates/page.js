@@ -16,3 +16,9 @@ addEventListener("beforeprint", () => {
   openAll(true, closed);
 });
 addEventListener("afterprint", () => openAll(false, closed));
+function openTarget() {
+  const fold = location.hash && document.getElementById(location.hash.slice(1))?.querySelector("details.part");
+  if (fold) fold.open = true;
+}
+addEventListener("hashchange", openTarget);
+openTarget();

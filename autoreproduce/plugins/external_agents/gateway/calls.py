@@ -19,7 +19,6 @@ from autoreproduce.models import prices
 from autoreproduce.models.budget import Budget, Cost
 from autoreproduce.models.errors import status_of
 from autoreproduce.models.tape import CallSite, prompt_digests
-from autoreproduce.models.tokens import count_tokens
 from autoreproduce.plugins.external_agents.gateway.exchange import (
     ModelAnswer,
     ModelRequest,
@@ -101,7 +100,7 @@ class AgentCalls:
         with self.lock:
             self.trial.keep_prompt(protocol, text[-SHOWN:])
         with ExitStack() as stack:
-            held = [stack.enter_context(each) for each in self._reserved(text)]
+            held = [stack.enter_context(each) for each in self._reserved(request.most_tokens)]
             message = self._called(protocol, request, messages)
             result, cost = self._result(message, messages)
             for reservation in held:
@@ -110,9 +109,9 @@ class AgentCalls:
             self.trial.append(ROLE, protocol, [protocol, text], result, began)
         return ModelAnswer(result, uuid.uuid4().hex, request)
 
-    def _reserved(self, text: str) -> Sequence[Any]:
+    def _reserved(self, tokens: int) -> Sequence[Any]:
         """What the call may cost, set aside in both budgets. Raises RefusedError for either."""
-        most = prices.most_it_costs(count_tokens(text), self.name, self.settings)
+        most = prices.most_it_costs(tokens, self.name, self.settings)
         try:
             own = self.own.reserve(most)
         except BudgetError as error:

@@ -1,6 +1,6 @@
 """OpenAI's chat protocol, `/v1/chat/completions`.
 
-Source: OpenAI's API reference, «Chat Completions».
+Source: OpenAI's API reference, "Chat Completions".
 """
 
 from __future__ import annotations

@@ -7,11 +7,13 @@ provider, and LangChain's own client translates for it.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from autoreproduce.errors import AutoReproduceError, CommandError
+from autoreproduce.models.tokens import count_tokens, picture_tokens, rough_tokens
 
 if TYPE_CHECKING:
     from autoreproduce.trials.steps import ModelResult
@@ -65,6 +67,15 @@ class ModelRequest:
         parts = [f"# {each['role']}\n\n{_words(each)}" for each in self.messages]
         return "\n\n".join([*parts, *(["# tools\n\n" + json.dumps(self.tools)] * bool(self.tools))])
 
+    @property
+    def most_tokens(self) -> int:
+        """What the whole of it may count, with pictures and the words that `text` leaves out."""
+        calls = [each for message in self.messages for each in message.get("tool_calls") or ()]
+        words = [message.get("tool_call_id") for message in self.messages]
+        words += [*(call["id"] for call in calls), *(self.stop or ()), self.tool_choice]
+        pictures = sum(picture_tokens(message.get("content")) for message in self.messages)
+        return count_tokens(self.text) + pictures + rough_tokens("".join(map(str, words)))
+
 
 @dataclass(frozen=True)
 class ModelAnswer:
@@ -95,6 +106,9 @@ class WireProtocol(Protocol):
         ...
 
 
+_PICTURE = re.compile(r"data:image/[a-z0-9.+-]{1,40};base64,[A-Za-z0-9+/=\s]*\Z")
+
+
 def sequence(body: Body, key: str) -> list[Any]:
     """A list of `body`, empty if it has none. Raises CommandError for anything else."""
     found = body.get(key) or []
@@ -104,7 +118,7 @@ def sequence(body: Body, key: str) -> list[Any]:
 
 
 def arguments_of(given: Any) -> str:
-    """A tool's arguments as a JSON object's text; what is none stands in one under `arguments`."""
+    """A tool's arguments as a JSON object's text; what is none is in one under `arguments`."""
     try:
         found = json.loads(given) if isinstance(given, str) else given
     except ValueError:
@@ -126,8 +140,16 @@ def function_tool(name: Any, description: Any, schema: Any) -> Body:
 
 
 def picture(url: Any) -> Body:
-    """A picture as a part of a message."""
-    return {"type": "image_url", "image_url": {"url": str(url)}}
+    """A picture as a part of a message, by its content.
+
+    Raises CommandError for an address: the provider, or a library of ours, would fetch it from a
+    network that the agent does not have.
+    """
+    if not _PICTURE.match(text := str(url)):
+        raise CommandError(
+            "a picture's address is not taken, only its content: data:image/png;base64,…"
+        )
+    return {"type": "image_url", "image_url": {"url": text}}
 
 
 def joined(parts: list[Body]) -> str | list[Body]:

@@ -1,6 +1,6 @@
 """Google's protocol, `/v1beta/models/NAME:generateContent` and `:streamGenerateContent`.
 
-Source: the Gemini API's reference, «Generating content». The path says which model is asked for and
+Source: the Gemini API's reference, "Generating content". The path says which model is asked for and
 whether the answer is streamed (`routes.py` puts both into the body). Signatures of the model's
 thoughts are left out: only the provider that wrote them can read them.
 """
@@ -83,7 +83,7 @@ class Google:
         yield "", self.whole(answer)
 
     def error(self, fault: Fault, words: str) -> Body:
-        """See WireProtocol. That a prompt is too long stands in the words alone."""
+        """See WireProtocol. That a prompt is too long is in the words alone."""
         if fault == "context":
             words = f"The input token count exceeds the maximum number of tokens allowed: {words}"
         return {"error": {"code": STATUS[fault], "message": words, "status": ERRORS[fault]}}

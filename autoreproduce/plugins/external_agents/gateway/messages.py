@@ -1,6 +1,6 @@
 """Anthropic's protocol, `/v1/messages`.
 
-Source: Anthropic's API reference, «Messages». An agent's marks for the prompt cache and the model's
+Source: Anthropic's API reference, "Messages". An agent's marks for the prompt cache and the model's
 signed thinking are left out: the gateway marks the prompt itself, and only the provider that wrote
 the thinking can read it.
 """
@@ -76,7 +76,7 @@ class Messages:
             yield body["type"], body
 
     def error(self, fault: Fault, words: str) -> Body:
-        """See WireProtocol. That a prompt is too long stands in the words alone."""
+        """See WireProtocol. That a prompt is too long is in the words alone."""
         message = f"prompt is too long: {words}" if fault == "context" else words
         return {"type": "error", "error": {"type": ERRORS[fault], "message": message}}
 

@@ -27,7 +27,9 @@ async def relay(socket: str, port: int, command: list[str]) -> int:
     places = asyncio.Semaphore(OPEN)
 
     async def passed_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(OSError):
+        # The command may end with connections open. A cancelled handler would be logged with its
+        # traceback, into the agent's own output.
+        with contextlib.suppress(OSError, asyncio.CancelledError):
             async with places:
                 there, back = await asyncio.open_unix_connection(socket)
                 with contextlib.suppress(OSError):

@@ -1,6 +1,6 @@
 """OpenAI's newer protocol, `/v1/responses`.
 
-Source: OpenAI's API reference, «Responses». A conversation is one list of items; the model's hidden
+Source: OpenAI's API reference, "Responses". A conversation is one list of items; the model's hidden
 reasoning is left out, since only the provider that wrote it can read it. A tool that takes free
 text becomes a function with one text, those of a namespace (an MCP server's, in Codex) functions
 with longer names; their calls are given back as the agent expects them.

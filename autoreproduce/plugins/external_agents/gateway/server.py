@@ -18,6 +18,7 @@ from typing import Any, Self
 
 from autoreproduce.errors import CommandError, GatewayError
 from autoreproduce.files.bounded import parse_json
+from autoreproduce.models.replies import storable
 from autoreproduce.models.tokens import count_tokens
 from autoreproduce.plugins.external_agents.gateway.calls import AgentCalls
 from autoreproduce.plugins.external_agents.gateway.exchange import (
@@ -150,7 +151,7 @@ class _Handler(BaseHTTPRequestHandler):
             data = self.rfile.read(int(length))
             if data.count(b",") + data.count(b"[") > MOST_VALUES:
                 raise RefusedError("large", f"a request may have {MOST_VALUES:,} values")
-            return parse_json(data)
+            return storable(parse_json(data, finite=True))  # half a character ends no trial
         except (OSError, ValueError) as error:
             raise RefusedError("request", f"the request is no JSON ({error!s:.200})") from error
 

@@ -1,5 +1,5 @@
 "use strict";
-// A page says where its events are. «now» replaces what a running step changes, «all» every part
+// A page says where its events are. "now" replaces what a running step changes, "all" every part
 // that is live. While a page is hidden it does not listen: a browser opens few connections.
 const address = document.body.dataset.events;
 const link = document.getElementById("link");
@@ -29,7 +29,7 @@ function toTheEnd() {
 async function now() {
   const part = document.getElementById("now");
   if (!part) return;
-  const page = await fetched(`${location.pathname}/now`);
+  const page = await fetched(`${location.pathname}/now${location.search}`);
   replaced(part, page.body);
   toTheEnd();
 }
@@ -105,9 +105,30 @@ if (list) {
 const compare = document.getElementById("compare");
 if (compare) {
   const boxes = () => [...document.querySelectorAll("#trials input:checked")];
-  const update = () => { compare.disabled = boxes().length !== 2; };
+  const update = () => { compare.disabled = boxes().length < 2; };
   document.addEventListener("change", update);
   update();
+}
+for (const form of document.querySelectorAll("form.curves")) {
+  form.addEventListener("change", () => form.requestSubmit());
+}
+const start = document.getElementById("start");
+if (start) {
+  start.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const { paper, experiment, model, budget } = start.elements;
+    const asked = new URLSearchParams({ experiment: experiment.value, model: model.value, budget: budget.value });
+    const said = document.getElementById("said");
+    said.textContent = "Sending …";
+    try {
+      const answer = await fetch(`/start?${asked}`, { method: "POST", headers: { "X-Token": start.dataset.token }, body: paper.files[0] });
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      said.textContent = answer.ok ? "Started. It is in the list once its paper is read." : page.querySelector(".banner")?.textContent ?? "refused";
+      if (answer.ok) await all();
+    } catch {
+      said.textContent = "The server does not answer.";
+    }
+  });
 }
 listen();
 toTheEnd();

@@ -1,0 +1,51 @@
+"""Are two sets of predictions of the same data those of one method? For a task's agreement.py.
+
+Two runs of a method err alike, for they miss the same things; another method, or a copy with noise,
+errs elsewhere.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+def saved(path: Path, name: str = "prediction") -> Array:
+    """An array of a file of predictions."""
+    with np.load(path, allow_pickle=False) as file:
+        return np.asarray(file[name])
+
+
+def residuals(one: Array, other: Array, truth: Array) -> float:
+    """Correlation of the errors of two predictions of real numbers, each of the shape of `truth`.
+
+    Taken sample by sample (along the first axis) and averaged, so that no large sample decides.
+    """
+    found = []
+    for mine, yours, true in zip(one, other, truth, strict=True):
+        errors = [(each.astype(np.float64) - true).ravel() for each in (mine, yours)]
+        lengths = [float(np.linalg.norm(error)) for error in errors]
+        found.append(float(errors[0] @ errors[1]) / (lengths[0] * lengths[1] or 1.0))
+    return float(np.mean(found))
+
+
+def same_class(one: Array, other: Array, background: int | None = None) -> float:
+    """The share of places with the same class, among those that either says is no `background`."""
+    counted = np.ones(one.shape, bool)
+    if background is not None:
+        counted = (one != background) | (other != background)
+    return float((one == other)[counted].mean()) if counted.any() else 1.0
+
+
+def overlap(one: Array, other: Array) -> float:
+    """The share of a row's numbers that the same row of the other holds too, averaged over rows."""
+    rows = [
+        len(set(mine[mine >= 0].tolist()) & set(yours[yours >= 0].tolist())) / one.shape[1]
+        for mine, yours in zip(one, other, strict=True)
+    ]
+    return float(np.mean(rows))

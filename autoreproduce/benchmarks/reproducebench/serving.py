@@ -1,0 +1,244 @@
+"""Calls `predict` of what a program handed in: fresh processes, without data, on secret inputs.
+
+A program may leave `weights.npz` (numeric arrays, no pickle) and `predict.py` with
+`predict(weights, inputs)`, which returns the array that the task's predictions file holds. The
+inputs are attributes of the data code's result that task.yaml lists under `served`. A task whose
+test inputs hold targets (windows that overlap) has an `unseen.py` besides, whose
+`unseen(data, target, seed)` writes data with the same training part and another test part.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from autoreproduce.benchmarks.reproducebench.agreement import Array
+from autoreproduce.benchmarks.reproducebench.draws import Draw, number_of
+from autoreproduce.benchmarks.reproducebench.paired import WORKSPACE, beside
+from autoreproduce.benchmarks.reproducebench.prepared_data import made_once, one_at_a_time
+from autoreproduce.benchmarks.reproducebench.recomputing import (
+    LARGEST_PREDICTIONS,
+    agreement_of,
+    recompute,
+    why_not_unpacked,
+)
+from autoreproduce.benchmarks.reproducebench.schema import Serving
+from autoreproduce.benchmarks.reproducebench.task_code import load_module
+from autoreproduce.benchmarks.reproducebench.tasks import folder_of, task_file
+from autoreproduce.errors import ReaderError, SandboxError, UsageError
+from autoreproduce.files.confined import confined
+from autoreproduce.files.shared import link_files
+from autoreproduce.files.tree import Tree
+from autoreproduce.sandboxes.owners import temporary_folder
+from autoreproduce.task import Task
+from autoreproduce.trials.pair import Pair
+from autoreproduce.trials.served import Served
+
+if TYPE_CHECKING:
+    from autoreproduce.sandboxes.setup import SandboxSetup
+
+WEIGHTS, CODE, INPUTS, PREDICTIONS = "weights.npz", "predict.py", "inputs.npz", "predictions.npz"
+LARGEST_CODE = 16 * 2**20  # bytes
+SECONDS = 60.0  # that a start may take, beside the task's time
+CALL = f'''
+import numpy as np
+
+def arrays(name):
+    with np.load(name, allow_pickle=False) as file:
+        return {{key: file[key] for key in file}}
+
+from predict import predict
+
+found = np.asarray(predict(arrays("{WEIGHTS}"), arrays("{INPUTS}")))
+np.savez("{PREDICTIONS}", prediction=found)
+'''
+TAKE_INPUTS = f'''
+import os, sys
+import numpy as np
+import preprocess
+
+loader, apart, *names = sys.argv[1:]
+data = getattr(preprocess, loader)(os.environ["DATA_DIR"])
+found = {{name: np.asarray(getattr(data, name)) for name in names}}
+np.savez("{INPUTS}", **found)
+if int(apart):
+    np.savez("alone.npz", **{{name: array[:: int(apart)] for name, array in found.items()}})
+'''
+
+
+@dataclass(frozen=True)
+class HandedIn:
+    """What a workspace hands in, called below `scratch`."""
+
+    task: Task
+    asked: Serving
+    workspace: Path
+    sandboxes: SandboxSetup
+    scratch: Path
+
+    def predict(self, inputs: Path, name: str, seed: int | None = None) -> Path:
+        """The folder with the predictions for `inputs`, with weights permuted by `seed` if given.
+
+        Raises SandboxError, with the end of what the program printed, where there are none.
+        """
+        space = self.scratch / name
+        handed = Tree(self.workspace)
+        code = [each for each in handed.files() if each.endswith(".py")]
+        handed.copy_out(space, code, most=LARGEST_CODE)
+        handed.copy_out(space, [WEIGHTS], most=LARGEST_PREDICTIONS)
+        if seed is not None:
+            confined(permute, space / WEIGHTS, seed, what=WEIGHTS, memory_gb=16.0)
+        shutil.copyfile(inputs, space / INPUTS)
+        Tree(space).write("call.py", CALL)
+        limit = SECONDS + self.task.time_limit_minutes * 60
+        _run(replace(self.sandboxes, data_dir=None), space, "call.py", limit)
+        return space
+
+
+def served_by(
+    task: Task, workspace: Path, draw: Draw, pair: Pair | None, sandboxes: SandboxSetup
+) -> Served | None:
+    """What the weights in `workspace` give on the draw's inputs; None if none were handed in.
+
+    `pair`: the reference on the draw.
+    """
+    asked = task_file(folder_of(task)).served
+    handed = Tree(workspace)
+    if asked is None or pair is None or any(handed.kind(n) != "file" for n in (WEIGHTS, CODE)):
+        return None
+    sandboxes.note("calling predict with the weights that were handed in")
+    try:
+        data, inputs = _inputs(task, asked, draw, replace(sandboxes, counted=None))
+        with temporary_folder("autoreproduce-served-") as scratch:
+            own = HandedIn(task, asked, workspace, replace(sandboxes, counted=None), scratch)
+            return _served(own, data, inputs, draw, pair)
+    except (SandboxError, UsageError, ReaderError, FileNotFoundError) as error:
+        return Served(reason=f"predict.py could not be used: {error}")
+
+
+def _served(own: HandedIn, data: Path, inputs: Path, draw: Draw, pair: Pair) -> Served:
+    task = own.task
+    space = own.predict(inputs / INPUTS, "whole")
+    found = recompute(task, space, data)
+    if found.value is None:
+        return Served(reason=f"predict.py gave no number: {found.reason}")
+    unseen = data != draw.truth
+    other = draw.reference / WORKSPACE
+    if unseen:
+        other = _reference_served(own, inputs, draw)
+        pair = beside(task, pair, recompute(task, other, data))
+    agreement = agreement_of(task, space, other, data)
+    made = Served(value=found.value, unseen=unseen)
+    made.pair = pair.model_copy(update={"agreement": agreement})
+    if confined(tensors, space / WEIGHTS, what=WEIGHTS, memory_gb=16.0):
+        try:
+            spoilt = recompute(task, own.predict(inputs / INPUTS, "permuted", 1), data)
+            made.broken, made.failed = spoilt.value, spoilt.reason
+        except SandboxError as error:
+            made.failed = str(error)[-300:]
+    else:
+        made.unbroken = f"{WEIGHTS} holds no real numbers that could be permuted"
+    if own.asked.alone:
+        apart = own.predict(inputs / "alone.npz", "alone")
+        files = (space / PREDICTIONS, apart / PREDICTIONS)
+        made.alone = confined(moved, *files, own.asked.alone, what=PREDICTIONS, memory_gb=16.0)
+    return made
+
+
+def _reference_served(own: HandedIn, inputs: Path, draw: Draw) -> Path:
+    """The folder with the reference's predictions for inputs that no run had, made once."""
+    made = draw.reference / "served"
+    with one_at_a_time(made, own.sandboxes.note):
+        if not (made / PREDICTIONS).exists():
+            shutil.rmtree(made, ignore_errors=True)
+            packages = draw.reference / "packages"
+            trusted = replace(own.sandboxes, packages=packages, trusted=True)
+            replace(
+                own, workspace=draw.reference / WORKSPACE, sandboxes=trusted, scratch=draw.reference
+            ).predict(inputs / INPUTS, made.name)
+    return made
+
+
+def _inputs(task: Task, asked: Serving, draw: Draw, sandboxes: SandboxSetup) -> tuple[Path, Path]:
+    """The data that the number is measured on, and the folder with what `predict` is given."""
+    home = draw.truth.parent
+    code = folder_of(task) / "unseen.py"
+    data, made = home / "unseen" if code.exists() else draw.truth, home / "inputs"
+    file = task_file(folder_of(task))
+
+    def write_unseen(part: Path) -> None:
+        load_module(code).unseen(draw.truth, part, number_of(draw.seed))
+        link_files(draw.truth, part, file.targets.files)
+
+    def write_inputs(part: Path) -> None:
+        Tree(part).write("take.py", TAKE_INPUTS)
+        Tree(part).write("preprocess.py", task.preprocess or "")
+        seen = data if code.exists() else draw.shown
+        trusted = replace(sandboxes, data_dir=seen, trusted=True)
+        given = " ".join([f"{file.loader} {asked.alone}", *asked.inputs])
+        _run(trusted, part, f"take.py {given}", SECONDS * 5)
+
+    if code.exists():
+        made_once(data, f"draw unseen data of {task.id}", sandboxes.note, write_unseen)
+    made_once(made, f"take the inputs of {task.id}", sandboxes.note, write_inputs)
+    return data, made
+
+
+def _run(sandboxes: SandboxSetup, space: Path, call: str, limit: float) -> None:
+    """Run a Python file in a folder. Raises SandboxError with the end of what it printed."""
+    sandbox = sandboxes.open(space)
+    try:
+        done = sandbox.execute(f"python {call}", limit)
+    finally:
+        sandbox.close()
+    if not done.ok:
+        raise SandboxError(
+            done.stopped or done.stderr.strip()[-300:] or f"it ended {done.exit_code}"
+        )
+
+
+def tensors(weights: Path) -> int:
+    """How many arrays of real numbers could be permuted (in a child process)."""
+    return len(_real(_arrays(weights)))
+
+
+def permute(weights: Path, seed: int) -> int:
+    """Permute each array of real numbers in a file, in place (in a child process)."""
+    arrays = _arrays(weights)
+    rng = np.random.default_rng(seed)
+    real = _real(arrays)
+    for name in real:
+        flat = arrays[name].ravel()
+        order = rng.permutation(flat.size) if flat.size > 3 else np.roll(np.arange(flat.size), 1)
+        arrays[name] = flat[order].reshape(arrays[name].shape)
+    np.savez(weights, **arrays)  # type: ignore[arg-type]
+    return len(real)
+
+
+def moved(whole: Path, apart: Path, step: int) -> float:
+    """How far predictions of every `step`-th input are from those of all inputs, relative to the
+    deviation of these (in a child process).
+    """
+    one, other = _arrays(whole)["prediction"][::step], _arrays(apart)["prediction"]
+    if one.shape != other.shape:
+        return 1.0
+    difference = np.sqrt(np.square(one.astype(np.float64) - other).mean())
+    return float(difference / (one.std() or 1.0))
+
+
+def _real(arrays: dict[str, Array]) -> list[str]:
+    return [n for n, a in arrays.items() if a.dtype.kind in "fc" and a.size > 1 and np.ptp(a) != 0]
+
+
+def _arrays(path: Path) -> dict[str, Array]:
+    if why := why_not_unpacked(path, LARGEST_PREDICTIONS):
+        raise UsageError(f"{path.name} {why}")
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in file}
+    except (OSError, ValueError, KeyError) as error:
+        raise UsageError(f"{path.name} cannot be read ({error})") from None

@@ -1,0 +1,101 @@
+"""Claims that are no number to meet: bounds, ranks, orders, and rows that are as good as others.
+
+"Significant at 5 %" is an upper bound of a p-value, "covers at least 90 %" a lower one. An order or
+an equality is judged by the difference of its two rows: the program writes it under the claim's
+key, or it is taken from the two rows' own numbers, seed by seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+
+from autoreproduce.claims.claim import Claim, Rules
+from autoreproduce.claims.plain import name_of
+from autoreproduce.claims.verdicts.comparable import MeasuredAs, Word
+from autoreproduce.claims.verdicts.intervals import at_most, mean_interval
+from autoreproduce.claims.verdicts.orderings import paired_values, sign_test, wins_and_losses
+
+LEVEL = 0.05
+ONCE = "one run cannot say more"
+
+
+def judge_statement(claim: Claim, values: Sequence[float], rules: Rules) -> tuple[Word, str]:
+    """The word and why; `values` are finite and in the claim's scale."""
+    if claim.kind == "order":
+        return _order(claim, values)
+    if claim.kind == "equal":
+        return _equal(claim, values, rules)
+    wrong = sum(not _holds(claim, value) for value in values)
+    shown = f"{claim.kind.replace('_', ' ')} {claim.value:g}"
+    if wrong:
+        return "off", f"{shown} in {len(values) - wrong} of {len(values)} runs"
+    if len(values) == 1:
+        return "close", f"{shown}; {ONCE}"
+    return "reproduced", f"{shown} in all {len(values)} runs"
+
+
+def _holds(claim: Claim, value: float) -> bool:
+    if claim.kind == "rank":
+        return round(value) == round(claim.value)
+    bounds = (claim.value, value)
+    return at_most(*(bounds if claim.kind == "at_least" else reversed(bounds)))
+
+
+def _order(claim: Claim, values: Sequence[float]) -> tuple[Word, str]:
+    gap = claim.sign * fmean(values)
+    if gap <= 0:
+        return "opposite", f"the difference is {gap:.4g}"
+    wins, losses = wins_and_losses(claim.sign, [(value, 0.0) for value in values])
+    chance = sign_test(wins, losses)
+    why = f"in this order in {wins} of {len(values)} runs; by chance as often with p = {chance:.2g}"
+    return ("reproduced" if chance <= LEVEL else "close"), why
+
+
+def _equal(claim: Claim, values: Sequence[float], rules: Rules) -> tuple[Word, str]:
+    """Equal are means at most the claim's value apart, else two points of a share."""
+    scale = {"percent": 100.0, "fraction": 1.0}.get(claim.scale)
+    allowed = abs(claim.value) or (rules.cap_of_scale * scale if scale else 0.0)
+    if not allowed:
+        return "untestable", "the paper does not say which difference still counts as equal"
+    mean, interval = fmean(values), mean_interval(values, rules)
+    shown = f"{abs(mean):.4g} apart, where {allowed:.4g} counts as equal"
+    if not at_most(abs(mean), allowed):
+        return "off", shown
+    if interval is None:
+        return "close", f"{shown}; {ONCE}"
+    sure = at_most(max(map(abs, interval)), allowed)
+    return ("reproduced", shown) if sure else ("close", f"{shown}; our runs scatter more widely")
+
+
+def with_differences(
+    claims: Sequence[Claim], measured: Mapping[str, MeasuredAs]
+) -> dict[str, MeasuredAs]:
+    """What was measured, with the differences that the rows' own numbers give."""
+    found = dict(measured)
+    for claim in claims:
+        if not claim.than or claim.id in found:
+            continue
+        ours, theirs = (_of_row(row, claim, claims, measured) for row in (claim.row, claim.than))
+        if ours is None or theirs is None or ours.scale != theirs.scale:
+            continue
+        if pairs := paired_values(ours, theirs):
+            found[claim.id] = MeasuredAs(
+                values=tuple(one - other for one, other in pairs), scale=ours.scale
+            )
+    return found
+
+
+def _of_row(
+    row: Sequence[str], claim: Claim, claims: Sequence[Claim], measured: Mapping[str, MeasuredAs]
+) -> MeasuredAs | None:
+    """What was measured of this row under the claim's metric, if one number there is it."""
+    wanted = (*map(name_of, row),), name_of(claim.metric), claim.scale
+    numbers = [
+        other
+        for other in claims
+        if other.kind == "number"
+        and ((*map(name_of, other.row),), name_of(other.metric), other.scale) == wanted
+        and (not claim.column or other.column == claim.column)
+    ]
+    return measured.get(numbers[0].id) if len(numbers) == 1 else None

@@ -1,0 +1,150 @@
+"""What `--dry-run`, and `plan` without a model, print: the paper, and a row a phase."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from autoreproduce.evaluation.report.wording import clean, phase_words, short_count
+from autoreproduce.runner.estimate import Estimate, dollar_words, spread_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rich.table import Table
+
+    from autoreproduce.config import Settings
+    from autoreproduce.runner.preview import PaperFacts, Preview
+    from autoreproduce.runner.whole_paper.plan import PaperSource
+
+MOST_TABLES = 12
+
+
+def print_preview(preview: Preview, as_json: bool) -> None:
+    """The preview as text, or as one JSON object."""
+    whole = preview.each.times(preview.trials)
+    if as_json:
+        facts = asdict(preview.paper) if preview.paper else None
+        head = {"event": "estimate", "what": preview.what, "solver": preview.solver}
+        more = {"model": preview.model, "paper": facts, "notes": preview.notes}
+        print(json.dumps({**head, **more, "each": preview.each.as_json(), "all": whole.as_json()}))
+        return
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() else 120
+    console = Console(file=sys.stdout, width=width, markup=False, highlight=False)
+    console.print(clean(preview.what), style="bold")
+    console.print(f"solver {preview.solver}, model {preview.model or 'not named'}")
+    if preview.paper:
+        _print_facts(preview.paper)
+    print()
+    console.print(_table(preview.each, whole))
+    print()
+    for line in (*_basis(preview.each), *preview.notes, NOTHING_DONE):
+        console.print(clean(line), soft_wrap=True)
+
+
+def print_reproduce_preview(
+    asked: tuple[Any, ...],
+    experiments: list[str] | None,
+    settings: Settings,
+    solver: str,
+    as_json: bool,
+) -> None:
+    """What `reproduce` would take; `asked` are the arguments of `find_or_make_task`."""
+    from autoreproduce.runner.find import find_or_make_task
+    from autoreproduce.runner.preview import preview_paper, preview_trial
+    from autoreproduce.runner.whole_paper.plan import paper_source
+
+    _, arxiv, paper, *_ = asked
+    if experiments:
+        found = preview_paper(paper_source(arxiv, paper), settings, experiments)
+    else:
+        found = preview_trial(find_or_make_task(*asked), settings, solver, paper)
+    print_preview(found, as_json)
+
+
+def print_plan_preview(
+    source: PaperSource, settings: Settings, dry_run: bool, as_json: bool
+) -> bool:
+    """What is known of the paper without asking: for a dry run, or where a plan needs a model and
+    none is named. False if there is a plan, or somebody to ask.
+    """
+    from autoreproduce.runner.api_results import note_to_stderr
+    from autoreproduce.runner.choose import HOW
+    from autoreproduce.runner.preview import model_words, preview_paper
+    from autoreproduce.runner.whole_paper.plan import plan_of
+
+    asks = plan_of(source.folder(settings)) is None
+    if not dry_run and (model_words(settings) or not asks):
+        return False
+    print_preview(preview_paper(source, settings), as_json)
+    if not dry_run:
+        note_to_stderr(f"A model lists its experiments: {HOW}")
+    return True
+
+
+NOTHING_DONE = "No model was asked, and no folder was made."
+
+
+def _print_facts(paper: PaperFacts) -> None:
+    numbers, tables = sum(table.numbers for table in paper.tables), len(paper.tables)
+    print(
+        f"paper: {paper.tokens:,} tokens, {paper.references} references, {tables} tables with "
+        f"{numbers:,} numbers. {clean(paper.origin)}"
+    )
+    for table in paper.tables[:MOST_TABLES]:
+        caption = " ".join(clean(table.caption).split())
+        short = caption if len(caption) <= 70 else caption[:69] + "…"
+        print(f"  {clean(table.name)}: {table.numbers} numbers{f'. {short}' if short else ''}")
+    if len(paper.tables) > MOST_TABLES:
+        print(f"  and {len(paper.tables) - MOST_TABLES} more tables")
+    if paper.of_lines:
+        print(f"  only as lines of text: {clean(', '.join(paper.of_lines))}")
+    if paper.data:
+        print(f"data named: {clean(', '.join(paper.data))}")
+
+
+def _table(each: Estimate, whole: Estimate) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    for number, name in enumerate(("phase", "calls", "tokens in", "out", "dollars", "minutes")):
+        table.add_column(name, justify="right" if number else "left", no_wrap=True)
+    for name, part in each.phases.items():
+        table.add_row(phase_words(name), *_shown(part, "–"))
+    if whole.trials > 1:
+        table.add_row("one trial", *_shown(each, "unknown"))
+    named = f"all {whole.trials}" if whole.trials > 1 else "all"
+    table.add_row(named, *_shown(whole, "unknown"), style="bold")
+    return table
+
+
+def _shown(part: Estimate, unknown: str) -> list[str]:
+    ways: dict[str, Callable[[float], str]] = {
+        "calls": "{:.0f}".format,
+        "input": _tokens,
+        "output": _tokens,
+    }
+    ways |= {"dollars": dollar_words, "seconds": lambda seconds: f"{seconds / 60:.2g}"}
+    return [spread_words(part[name], way, unknown) for name, way in ways.items()]
+
+
+def _tokens(value: float) -> str:
+    return short_count(round(value))
+
+
+def _basis(each: Estimate) -> list[str]:
+    """What the figures rest on."""
+    trials = f"{each.like} trial{'s' if each.like > 1 else ''}"
+    if not each.like:
+        return ["unknown: no earlier trial of that solver, yours or shipped"]
+    if each.own:
+        return [f"By {trials} of yours of the same task, profile and solver."]
+    return [
+        f"By {trials} of the solver, shipped (eval/costs.yaml) or yours, at this paper's length; "
+        "phases as in the shipped tape. Your own trials of the task count as soon as there are "
+        "some."
+    ]

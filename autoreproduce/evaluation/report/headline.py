@@ -1,0 +1,204 @@
+"""What stands first on a report: one sentence, one number, at most three reasons.
+
+It says what verdict.json and outcome.json hold to someone who has read nothing else, and computes
+no verdict: that is `evaluation/verdict.py`. A trial that gave no number, or that a benchmark judged
+in words of its own, keeps its sentence.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from autoreproduce.evaluation.report.claims_table import measured_text, own_claims, printed_text
+from autoreproduce.evaluation.report.verdict import beyond, disagreement, metric_name, verdict
+from autoreproduce.evaluation.report.wording import band, number, percent, plural
+
+if TYPE_CHECKING:
+    from autoreproduce.claims.verdicts.trial_verdict import Level, TrialVerdict
+    from autoreproduce.evaluation.report.evidence import Evidence
+    from autoreproduce.task import Task
+    from autoreproduce.trials.trial import Outcome
+
+MOST_REASONS = 3
+FRESH = (
+    "The number was measured on data drawn after the program was written, so the program cannot "
+    "have known the answers."
+)
+
+
+@dataclass(frozen=True)
+class Headline:
+    """`number` is shown large, "" for none; `caption` says of what it is."""
+
+    level: Level
+    sentence: str
+    reasons: tuple[str, ...] = ()
+    number: str = ""
+    caption: str = ""
+
+
+def headline(found: Evidence, task: Task | None) -> Headline:
+    """The first words on a trial."""
+    outcome, judged = found.outcome, found.verdict
+    known = verdict(outcome, task, found.last_phase)
+    counted = judged is not None and judged.overall.word != "not comparable"
+    if outcome is None or outcome.status != "measured" or (outcome.sentence and judged is None):
+        return Headline(known.level, known.sentence)
+    has_number = outcome.metric is not None and math.isfinite(outcome.metric)
+    if not counted and not has_number:
+        return Headline(known.level, known.sentence)
+    reasons = [*_doubts(outcome, judged), *_number_reasons(outcome, task, judged)]
+    reasons += _method_reasons(task, judged)
+    several = judged is not None and counted and judged.overall.counted > 1
+    if judged is not None and counted:
+        sentence = _claims_sentence(judged)
+    else:
+        sentence = _reference_sentence(outcome, task)
+    if judged is not None and several:
+        whole = judged.overall
+        near = not whole.reproduced and whole.close
+        shown = f"{whole.close if near else whole.reproduced} of {whole.counted}"
+        caption = f"of the paper's numbers {'came close' if near else 'reached'}"
+    else:
+        shown, caption = number(outcome.metric or 0.0), _caption(outcome, task)
+    if not has_number and not several:
+        shown, caption = "", ""
+    return Headline(known.level, sentence, tuple(reasons[:MOST_REASONS]), shown, caption)
+
+
+def _caption(outcome: Outcome, task: Task | None) -> str:
+    words = metric_name(outcome, task)
+    return f"{words}, {task.metric.direction} is better" if task is not None else words
+
+
+def _claims_sentence(judged: TrialVerdict) -> str:
+    """Of the paper's numbers: how many were reached."""
+    whole, own = judged.overall, own_claims(judged)
+    if judged.readings is not None and judged.readings.deciding():
+        text = judged.readings.text
+        return f"{text[0].upper()}{text[1:]}."
+    if whole.counted == 1 and own:
+        paper, measured = printed_text(own[0].claim), measured_text(own[0])
+        return {
+            "reproduced": f"Reproduced: the paper says {paper}, the program measured {measured}.",
+            "partly": f"Close: the paper says {paper}, the program measured {measured}.",
+            "not reproduced": f"Not reproduced: the paper says {paper}, the program measured "
+            f"{measured}.",
+        }.get(whole.word, f"Not reproduced: the program gave no number for the paper's {paper}.")
+    count = whole.counted
+    if whole.word == "partly" and whole.close == count:
+        return f"Close: all {count} numbers came out near the paper's."
+    return {
+        "reproduced": f"Reproduced: all {count} numbers of the paper were reached.",
+        "partly": f"Partly reproduced: of the paper's {count} numbers, {_counts(judged)}.",
+        "not measured": f"Not reproduced: the program gave none of the paper's {count} numbers.",
+    }.get(whole.word, f"Not reproduced: none of the paper's {count} numbers was reached.")
+
+
+def _counts(judged: TrialVerdict) -> str:
+    whole = judged.overall
+    rest = whole.counted - whole.reproduced - whole.close
+    parts = [
+        f"{count} {'was' if count == 1 else 'were'} {word}"
+        for count, word in ((whole.reproduced, "reached"), (rest, "not"))
+        if count
+    ]
+    return ", ".join(
+        [*parts[:1], *([f"{whole.close} came close"] if whole.close else []), *parts[1:]]
+    )
+
+
+def _reference_sentence(outcome: Outcome, task: Task | None) -> str:
+    """Of a number that only our own reference can be held against."""
+    value, reference = outcome.metric or 0.0, outcome.reference_of(task)
+    named = f"{metric_name(outcome, task)} {number(value)}"
+    small = task is not None and (task.profile != "full" or bool(task.stand_in))
+    untested = "; the paper's own number was not put to the test" if small else ""
+    if task is None or reference is None:
+        return f"Ran in full: {named}, with nothing here to hold it against{untested}."
+    low = reference.value if reference.low is None else reference.low
+    high = reference.value if reference.high is None else reference.high
+    where = " on a small version of the experiment" if small else ""
+    own = "our reference" if task.measured is not None or outcome.reference else "the published one"
+    if low <= value <= high:
+        return f"The program does as well as {own}{where}{untested}."
+    better, share = beyond(value, low, high, task.metric.direction)
+    by = percent(share) if math.isfinite(share) else "far"
+    return (
+        f"The program does {'better' if better else 'worse'} than {own}, by {by}{where}{untested}."
+    )
+
+
+def _doubts(outcome: Outcome, judged: TrialVerdict | None) -> list[str]:
+    """What takes trust from the number, first."""
+    found = []
+    if outcome.integrity == "doubtful":
+        found.append("The number's integrity is doubtful: see the warnings.")
+    if (claimed := disagreement(outcome)) is not None:
+        own = outcome.metric if outcome.decoys is None else outcome.decoys
+        found.append(
+            f"The program claimed {number(claimed, own or 0.0)} where its predictions give "
+            f"{number(own or 0.0, claimed)}: what was recomputed counts."
+        )
+    if not outcome.recomputed and judged is None:
+        found.append("The number is the program's own word: nothing recomputed it.")
+    return found
+
+
+def _number_reasons(outcome: Outcome, task: Task | None, judged: TrialVerdict | None) -> list[str]:
+    """What the number was held against, and what it could not be held against."""
+    found = []
+    whole = judged.overall if judged is not None else None
+    if judged is not None and whole is not None and whole.word != "not comparable":
+        if whole.exact:
+            found.append(f"{whole.exact} of {whole.counted} agree in every printed digit.")
+        if whole.broken:
+            found.append(f"Of the paper's orderings, {whole.broken} do not hold.")
+        if whole.single and whole.close:
+            found.append("One run only: --seeds 3 repeats it, and shows how far the numbers vary.")
+        own = own_claims(judged)
+        if whole.counted == 1 and own and not found:
+            found.append(f"By the rule for it: {own[0].verdict.why.rstrip('.')}.")
+        return found
+    reference = outcome.reference_of(task)
+    if reference is not None and outcome.metric is not None:
+        ends = (reference.low, reference.high)
+        span = band(*ends) if ends[0] is not None and ends[1] is not None else ""  # type: ignore[arg-type]
+        where = " on the same fresh data" if outcome.reference is not None else ""
+        value = number(outcome.metric, reference.value)
+        found.append(
+            f"The program gives {value}, the reference {span or number(reference.value)}{where}."
+        )
+    if why := _why_not_comparable(task, judged):
+        found.append(why)
+    return found
+
+
+def _why_not_comparable(task: Task | None, judged: TrialVerdict | None) -> str:
+    own = own_claims(judged)
+    if task is not None and task.stand_in:
+        what = task.stand_in[0].lower() + task.stand_in[1:].rstrip(". ")
+        return f"The paper's own number is not tested, since the data are a stand-in: {what}."
+    if own:
+        paper = f"{printed_text(own[0].claim)} is" if len(own) == 1 else "numbers are"
+        return f"The paper's {paper} not tested: {own[0].verdict.why.rstrip('.')}."
+    return ""
+
+
+def _method_reasons(task: Task | None, judged: TrialVerdict | None) -> list[str]:
+    """Whether the program is the paper's method, which no number says."""
+    if judged is None:
+        return []
+    method = judged.overall.method
+    seen = f"{method.agreed} of {plural(method.compared, 'point')} agree, by {method.by}"
+    if method.differs:
+        return [f"The program was seen to differ from the paper's method: {seen}."]
+    if method.observed:
+        return [f"What was seen of the program fits the paper's method: {seen}."]
+    if task is not None and task.number_cannot_tell:
+        return [f"Another method could reach this number: {task.number_cannot_tell.rstrip('.')}."]
+    if method.score is not None:
+        return [f"A judge gave the program {method.score:.3g} of 100 for following the paper."]
+    return ["Whether the program follows the paper's method was not checked."]

@@ -1,0 +1,109 @@
+"""What people hand each other is hostile: data sets, trials, papers, tapes, agents, settings.
+
+Nobody looks into such a file before it is used. So none of its words may become an option of a
+tool, the name of a module that is imported, or a path that leads out of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from autoreproduce.errors import UsageError
+
+MOST_PACKAGES, LONGEST_PACKAGE = 500, 200  # of a list; characters of one
+PACKAGE_OPTIONS = ("--upgrade", "--pre", "--no-deps")
+_NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
+_VERSION = r"(?:===|==|~=|!=|<=|>=|<|>)[A-Za-z0-9.*+!_-]+"
+PACKAGE = re.compile(rf"({_NAME})(\[{_NAME}(?:,{_NAME})*\])?({_VERSION}(?:,{_VERSION})*)?")
+ARCHIVE = re.compile(r"\.(whl|zip|tar|gz|bz2|xz|tgz|egg|txt|toml|cfg|py)$", re.IGNORECASE)
+
+
+def package_parts(text: str) -> re.Match[str] | None:
+    """Name, extras and versions of `numpy[x]>=1,<2`; None for what is no package of an index: an
+    option, an address, a path, an archive.
+    """
+    found = PACKAGE.fullmatch(text) if len(text) <= LONGEST_PACKAGE else None
+    return None if found is None or ARCHIVE.search(found[1]) else found
+
+
+def check_packages(names: Iterable[str], options: Iterable[str] = ()) -> None:
+    """Raise UsageError unless each is a package with an optional version, each option one of
+    `PACKAGE_OPTIONS`.
+    """
+    given = list(names)
+    if len(given) > MOST_PACKAGES:
+        raise UsageError(f"{len(given):,} packages are listed", fix=f"name at most {MOST_PACKAGES}")
+    for text in given:
+        if package_parts(text) is None:
+            raise UsageError(
+                f"{text[:80]!r} is no package with a version",
+                fix="write it as NAME or NAME==VERSION; options, paths and addresses are not taken",
+            )
+    for text in options:
+        if text not in PACKAGE_OPTIONS:
+            raise UsageError(
+                f"{text[:80]!r} is no option of an installation",
+                fix=f"there is {', '.join(PACKAGE_OPTIONS)}",
+            )
+
+
+# Settings that send data or keys somewhere, weaken what holds programs, say where files are read
+# and written, or what a call costs (at a price of 0 no budget ends anything). No file that somebody
+# else may have written sets one.
+REACHING = frozenset(
+    {"base_url", "api_key", "github_token", "record", "cache_dir", "runs_dir", "mineru_url"}
+    | {"arxiv_api", "arxiv_url", "github_api", "github_url", "semantic_scholar_api"}
+    | {"sandbox", "image", "runtime", "price"}
+    | {"build_base", "build_ca_bundle", "build_find_links", "build_constraints"}
+)
+WALLED = ("auto", "docker", "bubblewrap")  # sandboxes that anybody may name
+
+
+def reaching(settings: Mapping[str, Any], beside: Path | None = None) -> list[str]:
+    """The names among `settings`, as users write them, that are of `REACHING`; a folder of runs
+    below `beside` is not.
+    """
+    harmless = {"sandbox"} if settings.get("sandbox") in WALLED else set()
+    runs = settings.get("runs_dir")
+    if beside is not None and isinstance(runs, str):
+        top = beside.resolve()
+        with suppress(ValueError, OSError):  # no path at all
+            harmless |= {"runs_dir"} if (top / runs).resolve().is_relative_to(top) else set()
+    return [name for name in settings if name in REACHING and name not in harmless]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of thing that is handed over: what it may do beyond being read within bounds, and
+    what its user types to let it do more ("" if nothing lets it).
+    """
+
+    may: str
+    typed: str = ""
+
+
+# Each is hostile: its loader reads it within bounds, follows no path out of it, imports no name of
+# it and passes none of its words to a tool as an option. `docs/security.md` has the same table.
+KINDS: Mapping[str, Kind] = {
+    "data set": Kind("name packages with versions, and data in its own folder", "--data"),
+    "trial": Kind("say what was attempted, by a solver that is registered", "--solver, --data"),
+    "suite": Kind("name tasks, registered solvers, walled sandboxes, paths beside it", "--trust"),
+    "job": Kind(
+        "say which trial is to be attempted in its own folder, by a registered solver", "--trust"
+    ),
+    "tape": Kind("give replies, and settings by their names that say what a trial is"),
+    "paper": Kind("bring text and pictures that lie beside it, or in its own archive"),
+    "agent": Kind("run in the sandbox, with packages by the same grammar", "AUTOREPRODUCE_CODE_…"),
+    "task folder": Kind("nothing: what ships is code of ours, another is not looked for"),
+    "rubric": Kind("ask about files of a submission"),
+    "lineage entry": Kind("tell of a cited paper and its files"),
+    "program": Kind("run in the sandbox, read as plain files", "--requirements, --beside, --data"),
+    "settings": Kind("set what reaches nothing outside (`REACHING`)", "the same as a flag"),
+    "model server": Kind("answer within its time and size"),
+    "agent server": Kind("ask the trial's model, with pictures by their content"),
+}

@@ -1,0 +1,271 @@
+"""Code that somebody has already: run as it is, and its numbers found in what it left.
+
+A planning agent says how it is run, and again if that failed, at most `MOST_PLANS` times. It may
+choose packages and a command, and small patches that change no number. Then each claim is looked
+for in the outputs: an agent that does not see the paper's values names line and number, and code
+reads them there. What is not found stays without a number.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, Field, field_validator
+
+from autoreproduce.agents.agent import Agent
+from autoreproduce.agents.prompts import Prompts
+from autoreproduce.content import folder
+from autoreproduce.contracts import Execution, Need, Packages, Submission
+from autoreproduce.errors import UsageError
+from autoreproduce.evaluation.carried_files import TREE, CarriedFiles, carried_files, lay_carried
+from autoreproduce.evaluation.judging.program import opened_source, program_at
+from autoreproduce.evaluation.outside_run import OutsideRun, at_seed, write_outside_run
+from autoreproduce.files.tree import Tree
+from autoreproduce.method.claims import freeze_claims
+from autoreproduce.papers import read_paper
+from autoreproduce.plugins.lab.output_places import find_places, outputs_of
+from autoreproduce.plugins.lab.paper_notes import notes_on
+from autoreproduce.plugins.lab.run_patches import Patched, RunPatch, patched
+from autoreproduce.plugins.lab.runnable import why_it_failed
+from autoreproduce.sandboxes.counted import execute_counted
+from autoreproduce.trials.steps import ExecutionResult, InstallResult
+from autoreproduce.trials.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from autoreproduce.claims.claim import Claim
+    from autoreproduce.config import Settings
+    from autoreproduce.contracts import Sandbox
+    from autoreproduce.models import Models
+    from autoreproduce.models.budget import Budget
+    from autoreproduce.task import Task
+    from autoreproduce.trials.trial import Trial
+
+HEADLINE = "first_claim"  # the task's own metric: whatever claim is found first
+NOTHING = "it ran, and none of the paper's numbers is in its output: is it this paper's code?"
+MOST_PLANS = 3
+ORIGINALS = "as_handed_in"  # of files that a patch changed, in the trial's folder
+INSTALL_SECONDS = 1800.0
+SHOWN = re.compile(
+    r"(?i)(^|/)(readme[^/]*|requirements[^/]*\.txt|environment\.ya?ml|setup\.(py|cfg)|pyproject\.toml"
+    r"|pipfile|makefile|dockerfile|[^/]*\.sh)$"
+)
+MOST_SHOWN, MOST_NAMES = 6_000, 300  # characters of a file, files of a prompt
+CHANGES_CODE = re.compile(
+    r"\b(sed|patch|perl|awk|tee)\b|python[\d.]*\s+-c\b|>\s*\S+\.(py|ipynb)\b|<<"
+)
+
+
+class RunPlan(BaseModel):
+    """How the code is run: a bash line in its folder, packages, and patches."""
+
+    command: str = Field(min_length=1, max_length=2_000)
+    packages: list[str] = Field([], max_length=100)
+    patches: list[RunPatch] = Field([], max_length=20)
+    why: str = ""
+
+    @field_validator("command")
+    @classmethod
+    def _as_it_is(cls, command: str) -> str:
+        if found := CHANGES_CODE.search(command):
+            raise ValueError(f"{found[0]!r} changes what is computed: run the code as it is")
+        return command
+
+    @field_validator("packages")
+    @classmethod
+    def _names(cls, packages: list[str]) -> list[str]:
+        try:
+            Packages(tuple(packages))
+        except UsageError as error:
+            raise ValueError(str(error)) from None
+        return packages
+
+
+def handed_in_class(source: str) -> type[HandedInCode]:
+    """The solver that runs the code at `source`: a folder, an archive or a git URL."""
+
+    class Named(HandedInCode):
+        def __init__(self, **options: Any) -> None:
+            super().__init__(source, **options)
+
+    return Named
+
+
+class HandedInCode:
+    """Runs code that is there already, and finds the claims in what it left."""
+
+    needs: frozenset[Need] = frozenset({"model"})
+
+    def __init__(
+        self, source: str, settings: Settings, budget: Budget, paper_file: Path | None = None
+    ) -> None:
+        self.source, self.settings, self.budget = source, settings, budget
+        self.paper_file = paper_file
+
+    def solve(self, task: Task, models: Models, sandbox: Sandbox, trial: Trial) -> Submission:
+        """The run in full with the places of its numbers; failed if no plan made it run."""
+        prompts = Prompts(folder("prompts") / "verify", folder("prompts"))
+        shared = (trial, self.budget, self.settings)
+        chat, name = models.chat("research"), models.name("research")
+        research = Agent("research", chat, name, Prompts(), *shared)
+        agent = Agent("research", chat, name, prompts, *shared)
+        trial.phase("paper")
+        paper = read_paper(
+            self.settings,
+            trial.folder,
+            arxiv_id=task.arxiv_id,
+            file=self.paper_file or task.paper_file,
+            digest=task.digest,
+            note=trial.note,
+        )
+        trial.phase("claims")
+        claims = freeze_claims(task, paper, research, trial).file.claims
+        if not claims:
+            return Submission("failed", "the paper states no number for it", "claims")
+        left_out = self._lay_out(trial)
+        before = {entry.name: entry.size for entry in Tree(trial.workspace).walk()}
+        plan, run, changed = self._run(task, agent, sandbox, trial, claims, left_out)
+        sections = {
+            "Changes to how the code is run": changed.shown,
+            "Refused changes": [(text, "") for text in changed.refused],
+        }
+        warnings = [f"a patch was refused: {text}" for text in changed.refused]
+        warnings += [f"not in the sandbox: {name} ({why})" for name, why in left_out.items()]
+        if not run.execution.ok:
+            why = why_it_failed(run.stderr, run.stopped)
+            failed = Submission("failed", why, "full_run", run=run.execution)
+            return replace(failed, warnings=warnings, details={"sections": sections})
+        _keep_changes(trial, changed)
+        outputs = outputs_of(run, trial.workspace, before)
+        found = find_places(agent, trial, claims, outputs)
+        named = [f"{HEADLINE}={one.place}" for one in found[:1]]
+        named += [f"{one.id}={one.place}" for one in found]
+        asked = OutsideRun(plan.command, metric_from=tuple(named))
+        at = {one.id for one in found}
+        missing = [claim.id for claim in claims if claim.id not in at and not claim.than]
+        write_outside_run(trial, asked)
+        warnings += [f"not found in the output: {', '.join(missing)}"] if missing else []
+        warnings += [NOTHING] if not found else []
+        done = Submission("complete", "it ran in full", "full_run", run=run.execution)
+        notes = notes_on(paper, agent, trial)
+        sections["Where each number stands"] = [
+            (f"{one.id}: {one.file}, line {one.line}", one.text.strip()) for one in found
+        ]
+        sections["Notes on the paper"] = [
+            (f"{note.kind}: {note.what}", "\n".join(note.quotes)) for note in notes
+        ]
+        details = {"packages": plan.packages, "why": plan.why, "sections": sections}
+        return replace(done, metric_from=asked.metric_from, warnings=warnings, details=details)
+
+    def _lay_out(self, trial: Trial) -> dict[str, str]:
+        """The code in the workspace, its texts as the first commit; what is left out."""
+        workspace = Workspace(trial.folder)
+        workspace.open()
+        with opened_source(self.source) as root:
+            program, own = program_at(root, self.source), [self.settings.runs_dir]
+            found = carried_files(root, own, ()) if root.is_dir() else CarriedFiles(root)
+            workspace.commit(program.files, "the code as it was handed in")
+            if not (trial.folder / TREE).is_dir():
+                found.copy_to(trial.folder)
+        kept = Tree(trial.folder / ORIGINALS)
+        for name in kept.files():
+            Tree(trial.folder / TREE).write(name, kept.read_text(name))
+        lay_carried(trial.folder, trial.workspace)
+        return found.left_out
+
+    def _run(
+        self,
+        task: Task,
+        agent: Agent,
+        sandbox: Sandbox,
+        trial: Trial,
+        claims: Sequence[Claim],
+        left_out: dict[str, str],
+    ) -> tuple[RunPlan, ExecutionResult, Patched]:
+        """The last plan, its run, the first that ended well, and what it changed."""
+        minutes = self.settings.method.time_limit_minutes or task.time_limit_minutes
+        files = [(e.name, e.size) for e in Tree(trial.workspace).walk() if e.kind == "file"]
+        shown = [
+            (name, Tree(trial.workspace).read_text(name)[:MOST_SHOWN])
+            for name, size in files
+            if SHOWN.search(name) and size < 200_000
+        ][:12]
+        asked = {"task": task, "claims": claims, "files": files[:MOST_NAMES], "shown": shown}
+        asked |= {"unnamed": max(0, len(files) - MOST_NAMES), "minutes": minutes}
+        asked |= {"left_out": [f"{name} ({why})" for name, why in left_out.items()][:20]}
+        asked |= {"python": platform.python_version()}
+        asked |= {"cores": self.settings.sandbox.limits.cpus, "failed": None, "error": ""}
+        asked |= {"refused": []}
+        for number in range(1, MOST_PLANS + 1):
+            trial.phase("plan")
+            plan = agent.structured("plan", RunPlan, **asked)
+            trial.note(f"run by: {plan.command}")
+            error = self._install(plan, sandbox, trial)
+            lay_carried(trial.folder, trial.workspace)
+            changed = patched(Tree(trial.workspace), plan.patches)
+            trial.phase("full_run")
+            run = trial.step(
+                ExecutionResult,
+                "sandbox",
+                f"run {number}",
+                {"command": plan.command, "packages": plan.packages, "files": changed.files},
+                lambda plan=plan, error=error, changed=changed: _executed(  # type: ignore[misc]
+                    plan, error, changed, sandbox, trial, minutes * 60
+                ),
+            )
+            if run.execution.ok or run.stopped == "timeout":
+                break
+            said = run.stderr.strip() or run.stdout.strip()
+            asked |= {"failed": plan, "error": _end_of(said, MOST_SHOWN)}
+            asked |= {"refused": changed.refused}
+        return plan, run, changed
+
+    def _install(self, plan: RunPlan, sandbox: Sandbox, trial: Trial) -> str:
+        """Install the plan's packages; why that failed, "" if it did not."""
+        if not plan.packages:
+            return ""
+        packages = Packages(tuple(plan.packages))
+
+        def install() -> InstallResult:
+            done = sandbox.install(packages, INSTALL_SECONDS, on_output=trial.output)
+            return InstallResult.of(done)
+
+        replayed = trial.replaying
+        result = trial.step(InstallResult, "sandbox", "install", packages.command, install)
+        if replayed and trial.moved and result.exit_code == 0:
+            install()
+        return "" if result.exit_code == 0 else _end_of(result.stderr, MOST_SHOWN)
+
+
+def _executed(
+    plan: RunPlan, error: str, changed: Patched, sandbox: Sandbox, trial: Trial, limit: float
+) -> ExecutionResult:
+    """The command's run from the code as it was handed in; of packages that failed, their error."""
+    if error:
+        return ExecutionResult.of(Execution(plan.command, 1, "", error, 0.0))
+    Workspace(trial.folder).open()
+    lay_carried(trial.folder, trial.workspace)
+    for name, text in changed.files.items():
+        Tree(trial.workspace).write(name, text)
+    command = at_seed(plan.command, trial.record.seed)
+    done = execute_counted(sandbox, command, limit, on_output=trial.output)
+    return ExecutionResult.of(done).model_copy(update={"command": command, "allowed": limit})
+
+
+def _keep_changes(trial: Trial, changed: Patched) -> None:
+    """Further runs are of the code as it ran; its files as they were handed in lie beside it."""
+    Workspace(trial.folder).commit(changed.files, "changes to how it is run")
+    tree, originals = Tree(trial.folder / TREE), Tree(trial.folder / ORIGINALS)
+    for name in set(changed.files) & set(tree.files()):
+        originals.make_root()
+        originals.write(name, tree.read_text(name))
+        tree.write(name, changed.files[name])
+
+
+def _end_of(text: str, most: int) -> str:
+    return text.strip()[-most:]

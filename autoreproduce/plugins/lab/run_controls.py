@@ -1,0 +1,117 @@
+"""`calibrate --controls`: each control and each altered one is run and judged as any program."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from autoreproduce.benchmarks.own import OwnTask, OwnTasks
+from autoreproduce.claims.user_claims import read_user_claim
+from autoreproduce.claims.verdicts.trial_verdict import verdict_of
+from autoreproduce.config import digest
+from autoreproduce.errors import UsageError
+from autoreproduce.files.tree import Tree
+from autoreproduce.plugins.lab.authors_code import lay_authors_code
+from autoreproduce.plugins.lab.controls import (
+    Call,
+    Control,
+    ControlProgram,
+    as_targeted,
+    confusion_table,
+    control_names,
+    misses,
+    read_control,
+    variants_of,
+)
+from autoreproduce.runner.score import score_all
+from autoreproduce.runner.score_request import ScoreRequest
+from autoreproduce.trials.journal import now, write_whole
+
+if TYPE_CHECKING:
+    from autoreproduce.config import Settings
+
+
+def run_controls(
+    names: Sequence[str], home: Path, settings: Settings, note: Callable[[str], None]
+) -> bool:
+    """Run and judge the controls (all if none is named) below `home`; True if targets are reached.
+
+    A variant that was run is not run again; a control whose authors' code cannot be had is left out
+    and named. Writes `controls.json` and `controls.md`. Raises UsageError for an unknown control.
+    """
+    chosen = {name: read_control(name) for name in names or control_names()}
+    calls: list[Call] = []
+    missing: list[str] = []
+    for name, control in chosen.items():
+        try:
+            for variant in variants_of(name, control):
+                note(f"{name}{f', {variant.fault}' if variant.fault else ''}")
+                calls += _calls(control, variant, home, settings, note)
+        except UsageError as error:
+            missing.append(f"{name} was left out: {error}")
+            note(missing[-1])
+    table = confusion_table(calls)
+    wrong = [*missing, *misses(calls)]
+    listed = "\n".join(f"- {miss}" for miss in wrong) or "No claim was called wrongly."
+    home.mkdir(parents=True, exist_ok=True)
+    rows = {"at": now(), "calls": [asdict(call) for call in calls]}
+    write_whole(home / "controls.json", json.dumps(rows, indent=1))
+    write_whole(home / "controls.md", f"{table}\n\n{listed}\n")
+    note(f"{table}\n\n{listed}")
+    return as_targeted(calls)
+
+
+def _calls(
+    control: Control,
+    variant: ControlProgram,
+    home: Path,
+    settings: Settings,
+    note: Callable[[str], None],
+) -> list[Call]:
+    of_authors = [control.repository, control.commit, control.takes] if control.repository else []
+    what = digest([variant.files, control.command, control.packages, *of_authors])[:8]
+    place = home / variant.id / f"{variant.fault or 'as-it-is'}-{what}"
+    program, packages = Tree(place / "program"), place / "requirements.txt"
+    program.make_root()
+    if control.repository:
+        given = (control.repository, control.commit, control.takes, settings.cache_dir)
+        lay_authors_code(*given, place / "program" / "authors")
+    for name, text in variant.files.items():
+        program.write(name, text)
+    write_whole(packages, "\n".join(control.packages) + "\n")
+    ids = _claim_ids(control)
+    limited = settings.method.model_copy(update={"time_limit_minutes": control.minutes})
+    own = settings.model_copy(update={"method": limited, "seeds": control.seeds})
+    texts = tuple(known.claim for known in control.claims.values())
+    task = OwnTask(name=variant.id, metric=(f"{next(iter(ids.values()))}:higher",), claims=texts)
+    request = ScoreRequest(
+        path=str(place / "program"),
+        settings=own,
+        task=OwnTasks(OwnTasks.Options(tasks=[task])).load(task.id, "full"),
+        levels=("execution",),
+        run=control.command,
+        metric_from=[f"{name}=metrics.json:metrics.{key}" for key, name in ids.items()],
+        requirements=packages if control.packages else None,
+        out=place / "trial",
+        note=note,
+    )
+    [scored], _ = score_all(request)
+    found = verdict_of(scored.folder)
+    verdicts = {one.claim.id: one.verdict for one in found.claims} if found else {}
+    made = []
+    for key, true in variant.truths.items():
+        verdict = verdicts.get(ids[key])
+        words = (verdict.word, verdict.why) if verdict else ("not measured", scored.sentence)
+        made.append(Call(variant.id, variant.fault, key, true, *words))
+    return made
+
+
+def _claim_ids(control: Control) -> dict[str, str]:
+    """The claims' own keys by those of the control's file."""
+    ids: dict[str, str] = {}
+    for key, known in control.claims.items():
+        ids[key] = read_user_claim(known.claim, list(ids.values())).id
+    return ids

@@ -1,0 +1,177 @@
+"""Small changes to how old code is run, never to what it computes.
+
+A model may propose them with the plan. Which change is small is decided here, by its place in the
+syntax tree and not by its reason: where a name is imported from, devices, the folder before a path,
+names that NumPy and Python dropped, and shown or printed values. Any other difference touches a
+number's computation, and the whole patch is refused.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, Field
+
+if TYPE_CHECKING:
+    from autoreproduce.files.tree import Tree
+
+DEVICE = re.compile(r"(cuda|gpu|cpu|mps)(:\d+)?")
+PATH = re.compile(r"[\w.~-]*/[\w./~-]*")
+PLACED = ("map_location", "device")  # arguments that say where, and nothing else
+DROPPED_NUMPY = {"int", "float", "bool", "object", "str"}
+RENAMED = {"xrange": "range", "raw_input": "input", "unicode": "str", "clock": "perf_counter"}
+RENAMED |= {"iteritems": "items", "itervalues": "values", "iterkeys": "keys", "in1d": "isin"}
+RENAMED |= {"cPickle": "pickle", "NaN": "nan", "Inf": "inf", "product": "prod"}
+SHOWS = {"show", "savefig", "print"}
+
+
+class RunPatch(BaseModel):
+    """One exact replacement in a file of the code, and why it's needed to run."""
+
+    file: str
+    old: str = Field(min_length=1, max_length=4_000)
+    new: str = Field(max_length=4_000)
+    why: str = Field(min_length=1, max_length=500)
+
+
+@dataclass(frozen=True)
+class Patched:
+    """`files`: path -> new text. `shown`: (reason, diff) of each. `refused`: what was not done."""
+
+    files: dict[str, str]
+    shown: list[tuple[str, str]]
+    refused: list[str]
+
+
+def patched(tree: Tree, patches: Sequence[RunPatch]) -> Patched:
+    """What becomes of the code's files, as handed in, by those patches that change no number."""
+    found = Patched({}, [], [])
+    for patch in patches:
+        try:
+            before = found.files.get(patch.file) or tree.read_text(patch.file)
+        except Exception as error:  # whatever a path of a model's leads to
+            found.refused.append(f"{patch.file}: it can't be read ({error})")
+            continue
+        after = before.replace(patch.old, patch.new)
+        if why := _refused(patch, before, after):
+            found.refused.append(f"{patch.file}: {why} ({patch.why})")
+            continue
+        found.files[patch.file] = after
+        lines = difflib.unified_diff(
+            before.splitlines(), after.splitlines(), patch.file, patch.file, "as handed in", "run"
+        )
+        found.shown.append((f"{patch.file}: {patch.why}", "\n".join(lines)))
+    return found
+
+
+def _refused(patch: RunPatch, before: str, after: str) -> str:
+    if not patch.file.endswith(".py"):
+        return "only a .py file may be changed"
+    if before.count(patch.old) != 1:
+        return f"the text to replace is there {before.count(patch.old)} times"
+    try:
+        old, new = ast.parse(before), ast.parse(after)
+    except SyntaxError as error:
+        return f"line {error.lineno} isn't this Python's, so nothing can be checked"
+    was, would_be = _Computation(), _Computation()
+    same = ast.dump(was.visit(old)) == ast.dump(would_be.visit(new))
+    if not same or not all(map(_same_file, was.paths, would_be.paths)):
+        return "it touches what is computed"
+    if strange := would_be.imported - was.imported:
+        return f"it imports something else as {min(strange)[0]}"
+    return ""
+
+
+def _same_file(was: str, would_be: str) -> bool:
+    """True if only folders at the beginning of a path came or went."""
+    short, long = sorted((was.lstrip("./~"), would_be.lstrip("./~")), key=len)
+    return long == short or long.endswith(f"/{short}")
+
+
+class _Computation(ast.NodeTransformer):
+    """Leaves out imports and shown values; devices, paths and dropped names become one.
+
+    `imported`: what each name is, and of which package if it is part of one.
+    """
+
+    def __init__(self) -> None:
+        self.paths: list[str] = []
+        self.imported: set[tuple[str, str, str]] = set()
+
+    def visit_Import(self, node: ast.Import) -> ast.AST | None:
+        for one in node.names:
+            bound = one.asname or one.name.partition(".")[0]
+            self.imported.add((bound, RENAMED.get(one.name, one.name), ""))
+        return None
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | None:
+        whole = (node.module or "").endswith((".externals", ".externals.six"))  # once kept copies
+        package = "" if whole else (node.module or "").partition(".")[0]
+        self.imported |= {(one.asname or one.name, one.name, package) for one in node.names}
+        return None
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
+        if isinstance(node.value, ast.Call) and _shows(node.value):
+            return None
+        return self.generic_visit(node)
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        if isinstance(node.value, str):
+            if DEVICE.fullmatch(node.value):
+                return ast.Constant("device")
+            if PATH.fullmatch(node.value):
+                self.paths.append(node.value)
+                return ast.Constant("path")
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return ast.Name(RENAMED.get(node.id, node.id), node.ctx)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        whose = node.value.id if isinstance(node.value, ast.Name) else ""
+        if whose in ("np", "numpy") and node.attr in DROPPED_NUMPY:
+            return ast.Name(node.attr, node.ctx)
+        value = self.visit(node.value)
+        return ast.Attribute(value, RENAMED.get(node.attr, node.attr), node.ctx)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        node.keywords = [
+            one for one in node.keywords if one.arg not in PLACED or not _all_devices([one.value])
+        ]
+        if isinstance(node.func, ast.Attribute) and not node.keywords:
+            moved = node.func.attr in ("cuda", "cpu") and not node.args
+            if moved or (node.func.attr == "to" and _all_devices(node.args)):
+                whose: ast.AST = self.visit(node.func.value)
+                return whose
+        return self.generic_visit(node)
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        """A block of which nothing is left still is one."""
+        super().generic_visit(node)
+        if getattr(node, "body", None) == []:
+            node.body = [ast.Pass()]  # type: ignore[attr-defined]
+        return node
+
+
+def _all_devices(arguments: Sequence[ast.expr]) -> bool:
+    values = [one.value if isinstance(one, ast.Constant) else None for one in arguments]
+    return bool(values) and all(isinstance(v, str) and DEVICE.fullmatch(v) for v in values)
+
+
+def _shows(call: ast.Call) -> bool:
+    """True for a figure shown, or a print of names alone: no number, no arithmetic."""
+    name = getattr(call.func, "id", getattr(call.func, "attr", ""))
+    inner = [node for part in (*call.args, *call.keywords) for node in ast.walk(part)]
+    plain = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.keyword, ast.expr_context)
+    return name in SHOWS and all(
+        isinstance(node, plain) and not _has_number(node) for node in inner
+    )
+
+
+def _has_number(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and any(c.isdigit() for c in str(node.value))

@@ -1,0 +1,60 @@
+"""Whether code that was handed in can be run at all, and why it did not, in one sentence."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path, PurePosixPath
+
+from autoreproduce.errors import UsageError
+from autoreproduce.evaluation.judging.program import SKIPPED, own_entries
+
+RUNS = {".py", ".ipynb", ".sh", ".bash"}
+LANGUAGES = {
+    ".r": "R", ".rmd": "R", ".jl": "Julia", ".m": "MATLAB", ".do": "Stata", ".java": "Java",
+    ".scala": "Scala", ".c": "C", ".cc": "C++", ".cpp": "C++", ".cu": "CUDA", ".rs": "Rust",
+    ".go": "Go", ".js": "JavaScript", ".ts": "TypeScript", ".lua": "Lua", ".f90": "Fortran",
+}  # fmt: skip
+REASONS = {
+    r"not compiled with CUDA|no NVIDIA driver|CUDA_HOME|no CUDA-capable|CUDA (is not|isn't) avail"
+    r"|libcuda\.so": "it wants a GPU, and the sandbox has none: allow one by --gpus",
+    r"Missing parentheses in call to 'print'|print statement|multiple exception types must be"
+    r"|name 'xrange' is not defined": "it's Python 2, which the sandbox doesn't run",
+    r"No module named '?([\w.]+)": "a package or module is missing: {}",
+    r"No such file or directory: ['\"]?([^'\"\n]+)": "a file is missing: {}",
+    r"(?:URLError|ConnectionError|gaierror|Name or service not known|Network is unreachable)": (
+        "it fetches something, and runs have no network: give the data by --data"
+    ),
+}
+
+
+def refuse_unrunnable(root: Path, source: str) -> None:
+    """Raise UsageError, before a model is asked, for code that no command here could run."""
+    if not root.is_dir():
+        return
+    kinds = Counter(
+        PurePosixPath(entry.name).suffix.lower() for entry in own_entries(root, (), SKIPPED)
+    )
+    if RUNS & set(kinds) or any((root / name).exists() for name in ("Makefile", "makefile")):
+        return
+    named = Counter({kind: kinds[kind] for kind in LANGUAGES if kind in kinds})
+    if named:
+        language = LANGUAGES[named.most_common(1)[0][0]]
+        raise UsageError(
+            f"{source} is written in {language}, and no script of Python or a shell runs it",
+            fix="name the command by --run, and by --image an image that has the language",
+        )
+    raise UsageError(
+        f"{source} holds no program: no .py, .ipynb or .sh file, and no Makefile",
+        fix="name the folder that has the code, with its submodules fetched",
+    )
+
+
+def why_it_failed(stderr: str, stopped: str) -> str:
+    """What is wrong, in words that name a fix where the error is a known one."""
+    if stopped:
+        return f"the code did not run: {stopped}"
+    for pattern, words in REASONS.items():
+        if found := re.findall(pattern, stderr):
+            return f"the code did not run: {words.format(found[-1])}"
+    return f"the code did not run: {stderr.strip()[-300:] or 'it ended without a message'}"

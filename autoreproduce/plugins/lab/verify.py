@@ -1,0 +1,148 @@
+"""`autoreproduce verify CODE --paper PAPER`: does this code give the numbers of this paper?
+
+With a model, the paper's claims are read as `reproduce` reads them, and the code is run by
+`handed_in`. Whoever knows the command and where its numbers are written needs no model: then it is
+`score --run`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from autoreproduce.errors import UsageError
+from autoreproduce.evaluation.judging.program import opened_source
+from autoreproduce.evaluation.judging.unpacking import is_url
+from autoreproduce.plugins.lab.handed_in import HEADLINE, MOST_SHOWN, SHOWN
+from autoreproduce.plugins.lab.runnable import refuse_unrunnable
+from autoreproduce.runner import api
+from autoreproduce.runner.api_results import ScoredTrials
+from autoreproduce.runner.api_scoring import score_request
+from autoreproduce.runner.find import find_or_make_task
+from autoreproduce.runner.past_trials import text_tokens
+from autoreproduce.runner.preview import Preview, preview_trial
+from autoreproduce.runner.score import score_all
+
+if TYPE_CHECKING:
+    from autoreproduce.config import Settings
+    from autoreproduce.runner.api_results import Reproduction
+
+
+@dataclass(frozen=True)
+class VerifyRequest:
+    """What is verified: the code at `code` (a path or a git URL), of one paper."""
+
+    code: str
+    settings: Settings
+    paper: Path | None = None
+    arxiv: str | None = None
+    experiment: str = ""
+    claims: Sequence[str] = ()
+    run: str | None = None
+    metric_from: Sequence[str] = ()
+    data: Path | None = None
+    out: Path | None = None
+    trial: int = 1
+    instruction: str = ""
+
+    def __post_init__(self) -> None:
+        """Raises UsageError for code or a paper that is not there."""
+        if not is_url(self.code) and not Path(self.code).exists():
+            raise UsageError(
+                f"{self.code} does not exist", fix="name a file, a folder, an archive or a git URL"
+            )
+        if not self.paper and not self.arxiv:
+            raise UsageError("which paper? There is none", fix="add --paper FILE or --arxiv ID")
+
+    @property
+    def solver(self) -> str:
+        """The solver that runs it."""
+        return f"code:{self.code if is_url(self.code) else Path(self.code).resolve()}"
+
+    @property
+    def name(self) -> str:
+        """What its trial is called."""
+        last = re.split(r"[/:]", self.code.rstrip("/"))[-1].removesuffix(".git")
+        return self.experiment or last or "code"
+
+
+def verify_by_model(
+    asked: VerifyRequest, view: api.OpenView | None = None, command: str = ""
+) -> Reproduction:
+    """Run the code by a plan of the model's, and find the claims' numbers in what it left."""
+    if not is_url(asked.code):
+        with opened_source(asked.code) as root:  # said before a model is asked
+            if not asked.run:
+                refuse_unrunnable(root, asked.code)
+    told = f"Run it by this command: {asked.run}" if asked.run else ""
+    return api.reproduce(
+        arxiv=asked.arxiv,
+        paper=asked.paper,
+        task=asked.name,
+        metric=f"{HEADLINE}:higher",
+        claims=asked.claims,
+        data=asked.data,
+        instruction="\n".join(filter(None, (told, asked.instruction))),
+        out=asked.out,
+        trial=asked.trial,
+        solver=asked.solver,
+        view=view,
+        command=command,
+        settings=asked.settings,
+    )
+
+
+def preview(asked: VerifyRequest) -> Preview:
+    """What it would take: by earlier trials of that code, else the least that a model reads."""
+    metric = f"{HEADLINE}:higher"
+    task = find_or_make_task(
+        asked.name, asked.arxiv, asked.paper, metric, "", asked.settings.profile, asked.claims
+    )
+    found = preview_trial(task, asked.settings, asked.solver, asked.paper)
+    if asked.metric_from:
+        found.notes.append("--metric-from says where the numbers are: no model is asked")
+    elif found.paper and not found.each.like:
+        shown = _shown_characters(Path(asked.code))
+        least = round(found.paper.tokens + text_tokens("x" * shown))
+        found.notes.append(
+            f"a model reads the paper, then {shown:,} characters of the code's README and scripts, "
+            f"and what the run prints: 3 calls and {least:,} tokens in at least"
+        )
+    return found
+
+
+def _shown_characters(code: Path) -> int:
+    """What the prompt shows of a folder's files; of an archive or a URL it isn't known yet."""
+    if not code.is_dir():
+        return 0
+    names = ((str(path.relative_to(code)), path) for path in code.rglob("*") if path.is_file())
+    return sum(min(path.stat().st_size, MOST_SHOWN) for name, path in names if SHOWN.search(name))
+
+
+def verify_by_places(asked: VerifyRequest) -> ScoredTrials:
+    """Run the code by the given command and read the claims' numbers at the given places.
+
+    Raises UsageError if the command or the claims are missing.
+    """
+    if not asked.run or not asked.claims or not asked.paper:
+        raise UsageError(
+            "--metric-from says where claims' numbers are, and needs all three of --run, --claim "
+            "and --paper",
+            fix="add what is missing, or leave --metric-from to a model",
+        )
+    request = score_request(
+        asked.code,
+        task=asked.name,
+        paper=asked.paper,
+        run=asked.run,
+        claims=asked.claims,
+        metric_from=asked.metric_from,
+        levels=("execution", "integrity"),
+        data=asked.data,
+        out=asked.out,
+        settings=asked.settings,
+    )
+    return ScoredTrials(*score_all(request))

@@ -1,0 +1,134 @@
+"""Trials side by side: their facts, curves over one another, claims, choices and programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from autoreproduce.errors import AutoReproduceError, UsageError
+from autoreproduce.evaluation.report.claims_table import claim_rows
+from autoreproduce.evaluation.report.evidence import Evidence, gather, history
+from autoreproduce.evaluation.report.texts import between
+from autoreproduce.evaluation.report.timeline import lines, total
+from autoreproduce.evaluation.report.versions import tracked_files
+from autoreproduce.evaluation.report.wording import (
+    duration,
+    number,
+    phase_words,
+    plural,
+    short_count,
+)
+from autoreproduce.plugins.view.drawn import CurveQuery
+from autoreproduce.plugins.view.listed import ListedTrial
+
+MOST_COMPARED = 12
+
+
+def comparison_page(trials: Sequence[ListedTrial], query: CurveQuery) -> dict[str, Any]:
+    """Trials side by side; their programs against the first's. Raises UsageError for fewer than two
+    or too many.
+    """
+    if not 2 <= len(trials) <= MOST_COMPARED:
+        raise UsageError(
+            f"2 to {MOST_COMPARED} trials are compared, not {len(trials)}",
+            fix="choose them in the list",
+        )
+    found = [gather(trial.folder, versions=False) for trial in trials]
+    facts = [_facts_of(trial, each) for trial, each in zip(trials, found, strict=True)]
+    return {
+        "trials": trials,
+        "curves": query,
+        "charts": query.draw(*(history(each.metrics) for each in found)),
+        "facts": [(name, [each[name] for each in facts]) for name in facts[0]],
+        "settings": _differing([_settings(each) for each in found]),
+        "phases": _differing([_phases(each) for each in found]),
+        "claims": _differing([_claims(each) for each in found], all_of_them=True),
+        "choices": _differing([_choices(each) for each in found]),
+        "programs": _program_changes(trials),
+    }
+
+
+def _program_changes(trials: Sequence[ListedTrial]) -> list[tuple[ListedTrial, dict[str, Any]]]:
+    """Each other trial with its files that differ from the first's, as lines of a diff."""
+    first, *others = [_files_or_none(trial) for trial in trials]
+    return [
+        (
+            trial,
+            {
+                name: between(first.get(name, ""), files.get(name, ""))
+                for name in sorted({*first, *files})
+                if first.get(name) != files.get(name)
+            },
+        )
+        for trial, files in zip(trials[1:], others, strict=True)
+    ]
+
+
+def _files_or_none(trial: ListedTrial) -> dict[str, str]:
+    try:
+        return tracked_files(trial.folder)
+    except AutoReproduceError:
+        return {}
+
+
+def _facts_of(trial: ListedTrial, found: Evidence) -> dict[str, str]:
+    outcome, sums = found.outcome, total(lines(found.steps, found.outcome))
+    metric = outcome.metric if outcome else None
+    gap = outcome.gap if outcome else None
+    return {
+        "task": trial.task,
+        "variant": trial.variant,
+        "model": found.record.model if found.record else "–",
+        "status": trial.status,
+        "verdict": (outcome.verdict if outcome else "") or "–",
+        "metric": "–" if metric is None else number(metric),
+        "gap to the reference": "–" if gap is None else number(gap),
+        "integrity": (outcome.integrity if outcome else "") or "–",
+        "calls": str(sums.calls),
+        "executions": f"{sums.executions}, {sums.failures} failed",
+        "tokens in": f"{sums.usage['input']:,}",
+        "tokens out": f"{sums.usage['output']:,}",
+        "cost": sums.cost_text,
+    }
+
+
+def _settings(found: Evidence) -> dict[str, str]:
+    return {
+        key: str(value) for key, value in (found.record.settings if found.record else {}).items()
+    }
+
+
+def _choices(found: Evidence) -> dict[str, str]:
+    return {
+        one.what: f"{one.value}" + ("" if one.used is None else f", used {one.used}")
+        for one in found.choices
+    }
+
+
+def _phases(found: Evidence) -> dict[str, str]:
+    return {
+        phase_words(line.phase): f"{duration(line.seconds)}, {plural(line.calls, 'call')}, "
+        f"{plural(line.executions, 'run')}, "
+        f"{short_count(line.usage['input'] + line.usage['output'])} tokens"
+        + (f", cost {line.cost_text}" if line.calls else "")
+        for line in lines(found.steps, found.outcome)
+        if line.steps
+    }
+
+
+def _claims(found: Evidence) -> dict[str, str]:
+    return {
+        f"{row.name} (paper {row.paper})": f"{row.measured} {row.difference} {row.word}"
+        for row in claim_rows(found.verdict)
+    }
+
+
+def _differing(
+    sides: Sequence[Mapping[str, str]], all_of_them: bool = False
+) -> list[tuple[str, list[str]]]:
+    """What differs by name, a value a trial; all of it if asked for."""
+    rows = [
+        (name, [side.get(name, "–") for side in sides])
+        for name in dict.fromkeys(name for side in sides for name in side)
+    ]
+    return [row for row in rows if all_of_them or len(set(row[1])) > 1]

@@ -1,0 +1,14 @@
+"""One thing that speaks against a number."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel
+
+
+class IntegrityFinding(BaseModel):
+    """In words, and the numbers that show it."""
+
+    kind: str
+    text: str
+    numbers: dict[str, float] = {}
+    void: bool = False

@@ -1,0 +1,157 @@
+"""What a program prints as steps and values: `epoch 3/20 loss 0.41`, or a line of JSON.
+
+A line counts if it names a counter (epoch, step, …) with a number. Words before a number are its
+name; a number without one, such as seconds at the line's end, is left out.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from autoreproduce.files.bounded import parse_json
+
+Row = dict[str, float | None]
+COUNTERS = {"epoch", "step", "iteration", "iter", "batch", "round", "update"}
+MOST_ROWS, MOST_LINE, MOST_WORDS, MOST_VALUES = 2000, 400, 3, 12
+_PARTS = re.compile(r"[\s,;|=:()\[\]]+")
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?%?|nan|[-+]?inf", re.IGNORECASE)
+_OF = re.compile(r"(\d{1,9})/(\d{1,9})")
+BARS = "▁▂▃▄▅▆▇█"
+
+
+def row_of(line: str) -> tuple[Row, float | None]:
+    """The values of one line by name, {} if it counts nothing; and the share done, by "3/20"."""
+    row: Row = _json_row(line) if line.lstrip().startswith("{") else {}
+    share: float | None = None
+    words: list[str] = []
+    for part in [] if row else _PARTS.split(line[:MOST_LINE].strip()):
+        of = _OF.fullmatch(part)
+        if of or _NUMBER.fullmatch(part):
+            name = " ".join(words[-MOST_WORDS:])
+            value = float(of[1] if of else part.rstrip("%"))
+            if name and len(row) < MOST_VALUES:
+                row[name] = value if math.isfinite(value) else None
+            if of and _counts(name) and int(of[2]) > 0:
+                share = min(int(of[1]) / int(of[2]), 1.0)
+            words = []
+        elif part == "of" or not part.strip("-/*#>"):
+            continue
+        else:
+            words.append(part)
+    if not any(_counts(name) and value is not None for name, value in row.items()):
+        return {}, None
+    return row, share
+
+
+def _counts(name: str) -> bool:
+    return name.rpartition(" ")[2].lower().removesuffix("s") in COUNTERS
+
+
+def _json_row(line: str) -> Row:
+    try:
+        held = parse_json(line)
+    except ValueError:
+        return {}
+    pairs = held.items() if isinstance(held, dict) else ()
+    return {
+        str(name)[:60]: float(value) if math.isfinite(value) else None
+        for name, value in list(pairs)[:MOST_VALUES]
+        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
+    }
+
+
+def printed_rows(text: str) -> list[Row]:
+    """The rows of an output, the newest if there are many."""
+    found = (row_of(line)[0] for line in re.split(r"[\r\n]+", text))
+    return [row for row in found if len(row) > 1][-MOST_ROWS:]
+
+
+def smoothed(rows: Iterable[Row], window: int) -> list[Row]:
+    """Each value as the mean of its last `window`; counters stay, and a counter that falls back
+    begins anew.
+    """
+    kept: dict[str, deque[float]] = {}
+    made, before = [], -math.inf
+    for row in rows:
+        at = next((v for name, v in row.items() if _counts(name) and v is not None), before)
+        if at < before:
+            kept.clear()
+        before = at
+        new: Row = {}
+        for name, value in row.items():
+            if value is None or _counts(name) or name == "trial":
+                new[name] = value
+                continue
+            last = kept.setdefault(name, deque(maxlen=window))
+            last.append(value)
+            new[name] = sum(last) / len(last)
+        made.append(new)
+    return made
+
+
+def sparkline(values: Iterable[float], width: int = 32) -> str:
+    """A line of bars, the newest values; "" for fewer than two."""
+    shown = list(values)[-width:]
+    if len(shown) < 2:
+        return ""
+    low, high = min(shown), max(shown)
+    scale = (len(BARS) - 1) / (high - low) if high > low else 0.0
+    return "".join(BARS[round((value - low) * scale)] for value in shown)
+
+
+class PrintedSteps:
+    """How far a running program is, by the steps it prints, and what of them is left."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.clock = clock
+        self.rows: deque[Row] = deque(maxlen=MOST_ROWS)
+        self._rest = ""
+        self._first: tuple[float, float] | None = None
+        self._last: tuple[float, float] | None = None
+
+    def take(self, text: str) -> None:
+        """Take in what the program prints, in pieces of any size."""
+        *lines, self._rest = re.split(r"[\r\n]+", self._rest + text)
+        self._rest = self._rest[-MOST_LINE:]
+        for line in lines[-100:]:
+            row, share = row_of(line)
+            if len(row) > 1:
+                self.rows.append(row)
+            if share is not None:
+                if self._last is None or share < self._last[1]:  # a first step, or a loop anew
+                    self._first = (self.clock(), share)
+                self._last = (self.clock(), share)
+
+    def end(self) -> None:
+        """The program ended; the next one's steps are its own."""
+        self._first = self._last = None
+        self._rest = ""
+        self.rows.clear()
+
+    @property
+    def share(self) -> float | None:
+        """The part of its steps that is done; None if it doesn't say."""
+        return self._last[1] if self._last else None
+
+    @property
+    def seconds_left(self) -> float | None:
+        """By the steps seen; None before two of them, and 0 at least."""
+        if self._first is None or self._last is None or self._last[1] <= self._first[1]:
+            return None
+        each = (self._last[0] - self._first[0]) / (self._last[1] - self._first[1])
+        return max(each * (1 - self._last[1]) - (self.clock() - self._last[0]), 0.0)
+
+    def curves(self, most: int = 2, width: int = 32) -> list[str]:
+        """Sparklines of the first values: "loss ▇▅▃▂▁ 0.41"."""
+        names = [name for row in list(self.rows)[-1:] for name in row if not _counts(name)]
+        dull = ("lr", "learning rate", "time", "seconds")
+        lines = []
+        for name in [each for each in names if each.lower() not in dull][:most]:
+            values = [value for row in self.rows if (value := row.get(name)) is not None]
+            if bars := sparkline(values, width):
+                lines.append(f"{name} {bars} {values[-1]:.4g}")
+        return lines

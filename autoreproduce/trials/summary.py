@@ -1,0 +1,75 @@
+"""A trial in short: what it is and how it ended, as lists, estimates, rows and suites need it.
+
+The files may be another person's, of another version, or damaged: what can't be read is None, and
+nothing raises. Whoever needs the journal too opens the folder by `Trial.read`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from autoreproduce.errors import UsageError
+from autoreproduce.files.bounded import parse_json
+from autoreproduce.files.shared import read_plain
+from autoreproduce.trials.chain import OUTCOME, TRIAL
+from autoreproduce.trials.folders import trials_below
+from autoreproduce.trials.trial import Outcome, TrialRecord
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class TrialSummary:
+    """The record and the outcome of a trial's folder, each read when it is first asked for."""
+
+    folder: Path
+
+    @cached_property
+    def record(self) -> TrialRecord | None:
+        """What the trial is."""
+        return _read_model(TrialRecord, self.folder / TRIAL)
+
+    @cached_property
+    def outcome(self) -> Outcome | None:
+        """How it ended, None too of one that has not."""
+        return _read_model(Outcome, self.folder / OUTCOME)
+
+    @property
+    def scored(self) -> Outcome | None:
+        """The outcome if the solver itself left a number or failed."""
+        return self.outcome if self.outcome and self.outcome.status != "stopped" else None
+
+    @property
+    def paper_characters(self) -> int | None:
+        """The length of the paper's text as the trial read it, None if it kept none."""
+        found = read_json(self.folder / "paper" / "paper.json") or {}
+        paper = found.get("paper")
+        body = paper.get("body") if isinstance(paper, dict) else None
+        return len(body) if isinstance(body, str) else None
+
+
+def summaries_below(runs: Path) -> list[TrialSummary]:
+    """Every trial of a folder of runs and of its suites, the one changed last at the end."""
+    folders = sorted(trials_below(runs), key=lambda path: path.stat().st_mtime)
+    return [TrialSummary(folder) for folder in folders]
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """The object in a JSON file, None if there is none that can be read."""
+    try:
+        found = parse_json(read_plain(path))
+    except (OSError, ValueError, UsageError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _read_model(kind: type[Model], path: Path) -> Model | None:
+    try:
+        return kind.model_validate(read_json(path))
+    except ValidationError:
+        return None

@@ -1,0 +1,14 @@
+"""Are two files of predictions those of one method? For the run that counts, beside the reference's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from autoreproduce.benchmarks.reproducebench.agreement import residuals, saved
+
+
+def agreement(one: Path, other: Path, data_dir: Path) -> float:
+    """Correlation of the errors of two files of predictions."""
+    clear, scene = np.load(data_dir / "test_clear.npy"), np.load(data_dir / "test_scene.npy")
+    return residuals(saved(one), saved(other), clear[scene].transpose(0, 3, 1, 2) / 255)

@@ -1,0 +1,518 @@
+"""What people hand each other: none of its words becomes an option, an import or a path outside."""
+
+import errno
+import json
+import os
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from autoreproduce import Packages
+from autoreproduce.cli.app import app
+from autoreproduce.cli.console.attempts import command_line
+from autoreproduce.config import Settings
+from autoreproduce.errors import AutoReproduceError, PaperError, TrialError, UsageError
+from autoreproduce.evaluation.result_folder import write_result
+from autoreproduce.method.paper_lineage.cache import load
+from autoreproduce.models.tape import read_tape
+from autoreproduce.papers.files import read_file
+from autoreproduce.papers.reading import read_paper, saved_paper
+from autoreproduce.runner.api import plan_suite
+from autoreproduce.runner.attempt import _last_sandbox
+from autoreproduce.runner.begun import remember
+from autoreproduce.runner.choose import ModelChoice, choose_model
+from autoreproduce.runner.find import find_or_make_task
+from autoreproduce.runner.request import Request, record_of, resumed
+from autoreproduce.runner.score import score_all
+from autoreproduce.runner.score_request import ScoreRequest
+from autoreproduce.runner.settings import load_settings
+from autoreproduce.runner.suite.job import job_of, read_job, write_job
+from autoreproduce.runner.suite.plan import Planned
+from autoreproduce.task import Metric, Task
+from autoreproduce.trials.journal import append_line, open_journal, write_soon, write_whole
+from autoreproduce.trials.trial import Trial
+
+Alter = Callable[[dict[str, Any]], object]
+
+
+@pytest.fixture
+def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A module `evil_solver` where Python finds it; importing it leaves this file."""
+    (tmp_path / "elsewhere").mkdir()
+    ran = tmp_path / "ran"
+    code = f"open({str(ran)!r}, 'w').close()\n\n\nclass Solver:\n    needs = frozenset()\n"
+    (tmp_path / "elsewhere" / "evil_solver.py").write_text(code)
+    monkeypatch.syspath_prepend(str(tmp_path / "elsewhere"))
+    return ran
+
+
+def handed_trial(folder: Path, alter: Alter = lambda _: None) -> Path:
+    """A trial of LSM that was begun, and then altered by whoever hands it over."""
+    settings = Settings(model="x")
+    task = find_or_make_task("Darcy", None, None, None, "", "small")
+    record = record_of(Request(task, settings), task, settings, ModelChoice("x", settings))
+    Trial.open(folder, record).close()
+    content = json.loads((folder / "trial.json").read_text())
+    alter(content)
+    (folder / "trial.json").write_text(json.dumps(content))
+    return folder
+
+
+def handed_suite(folder: Path, **fields: object) -> Path:
+    """A suite's file with one task, and `fields`."""
+    folder.mkdir(exist_ok=True)
+    content = {"name": "theirs", "tasks": ["lsm"], **fields}
+    (folder / "s.yaml").write_text(yaml.safe_dump(content))
+    return folder / "s.yaml"
+
+
+@pytest.mark.parametrize(
+    "word", ["--log=x", "-r", "", "x@y", "a b", "a/b", "numpy==1;x", "x" * 201]
+)
+def test_packages_are_names_with_versions_wherever_they_come_from(word: str) -> None:
+    with pytest.raises(UsageError, match="is no package with a version"):
+        Packages(("numpy", word))
+
+
+def test_options_of_an_installation_are_those_that_run_nothing() -> None:
+    with pytest.raises(UsageError, match="is no option of an installation"):
+        Packages(("numpy",), ("--no-binary=:all:",))
+    assert Packages(("numpy",), ("--pre",)).arguments == ["--pre", "--", "numpy"]
+
+
+@pytest.mark.parametrize("name", ["evil_solver:Solver", "os:system"])
+def test_the_solver_of_a_trial_is_not_imported_by_its_name(
+    tmp_path: Path, planted: Path, name: str
+) -> None:
+    folder = handed_trial(tmp_path / "t", lambda found: found.update(solver=name))
+    done = CliRunner().invoke(app, ["resume", str(folder)])
+    assert isinstance(done.exception, UsageError) and f"add --solver {name}" in str(done.exception)
+    with pytest.raises(UsageError, match="would be imported"):
+        resumed(folder, Settings(), solver="another:Solver")
+    assert not planted.exists()
+    assert resumed(folder, Settings(), solver=name).solver == name
+
+
+LINKED = [
+    *("result", "prompts", "summaries", "paper", "judge", "history.git", "packages", "seeds"),
+    *("packages/bubblewrap", "packages/docker", "seeds/1", "readings/a/1", "result/lib"),
+    *("workspace", "seeds/1/workspace", "readings/a/1/workspace"),
+    *(".lock", "steps.jsonl", "outcome.json", ".outcome.json.part", "report.html", "live.json"),
+]
+
+
+@pytest.mark.parametrize("name", LINKED)
+def test_a_link_in_a_trial_leads_nothing_out(tmp_path: Path, name: str) -> None:
+    folder = handed_trial(tmp_path / "t")
+    (private := tmp_path / "private").mkdir()
+    (private / "file").write_text("mine")
+    place = folder / name
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if place.is_dir():
+        place.rmdir()
+    place.unlink(missing_ok=True)
+    record = Trial.read(folder).record
+    place.symlink_to(private / "file" if "." in name.replace("history.git", "") else private)
+    for write in (
+        lambda: resumed(folder, Settings()),
+        lambda: write_result(folder, None),
+        lambda: score_all(ScoreRequest(str(folder), Settings(), levels=("execution",))),
+        lambda: Trial.open(folder, record),
+    ):
+        with pytest.raises(AutoReproduceError, match="is a link, a pipe or a device"):
+            write()
+    assert [(each.name, each.read_text()) for each in private.iterdir()] == [("file", "mine")]
+
+
+def test_links_that_a_program_or_an_installation_made_are_its_own(tmp_path: Path) -> None:
+    folder = handed_trial(tmp_path / "t")
+    for place in ("workspace", "seeds/1/workspace", "packages/bubblewrap/bin"):
+        (folder / place).mkdir(parents=True, exist_ok=True)
+        (folder / place / "link").symlink_to("/etc")
+    assert resumed(folder, Settings()).out == folder
+
+
+@pytest.mark.parametrize("write", [write_whole, write_soon, append_line])
+def test_no_file_is_written_through_a_link(tmp_path: Path, write: Callable[..., None]) -> None:
+    (private := tmp_path / "private").write_text("mine")
+    for name in ("a.json", ".a.json.part"):
+        (tmp_path / name).symlink_to(private)
+    with suppress(TrialError):
+        write(tmp_path / "a.json", "theirs")
+    assert private.read_text() == "mine"
+
+
+def test_a_judges_folder_with_a_link_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "q").mkdir()
+    (tmp_path / "q" / "prompts").symlink_to(tmp_path)
+    with pytest.raises(TrialError, match="is a link"):
+        open_journal(tmp_path / "q", {"asked": "x"})
+
+
+def test_the_data_of_a_trial_are_those_that_its_user_names(tmp_path: Path) -> None:
+    (private := tmp_path / "private").mkdir()
+    folder = handed_trial(tmp_path / "t", lambda c: c["inputs"].update(data=str(private)))
+    with pytest.raises(UsageError, match=f"add --data {private}"):
+        resumed(folder, Settings())
+    assert resumed(folder, Settings(), data=private).data == private
+
+
+def test_a_trial_that_began_here_has_its_data_again(tmp_path: Path) -> None:
+    (private := tmp_path / "private").mkdir()
+    folder = handed_trial(tmp_path / "t", lambda c: c["inputs"].update(data=str(private)))
+    here = Settings(cache_dir=tmp_path / "cache")
+    remember(here.cache_dir, folder, Trial.read(folder).record)
+    assert resumed(folder, here).data == private
+    moved = shutil.copytree(folder, tmp_path / "moved")
+    with pytest.raises(UsageError, match="add --data"):
+        resumed(moved, here)
+    handed_trial(folder, lambda c: c["inputs"].update(data=str(tmp_path)))
+    with pytest.raises(UsageError, match="add --data"):
+        resumed(folder, here)
+
+
+def test_a_trial_shares_its_paper_with_its_neighbours_alone(tmp_path: Path) -> None:
+    (private := tmp_path / "private").mkdir()
+    folder = handed_trial(tmp_path / "t", lambda c: c["inputs"].update(paper_folder=str(private)))
+    with pytest.raises(UsageError, match="does not lie there"):
+        resumed(folder, Settings())
+    near = handed_trial(tmp_path / "u", lambda c: c["inputs"].update(paper_folder=str(tmp_path)))
+    assert resumed(near, Settings()).paper_folder == tmp_path
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"base_url": None, "model": {"name": "x", "base_url": "http://evil.invalid"}},
+        {"papers": {"github_url": "http://evil.invalid"}},
+        {"sandbox": "auto", "limits": {}, "unknown": 1},
+    ],
+)
+def test_a_trial_sets_nothing_of_this_machine(tmp_path: Path, settings: dict[str, Any]) -> None:
+    folder = handed_trial(tmp_path / "t", lambda content: content.update(settings=settings))
+    with pytest.raises(UsageError, match="is no setting that it may have"):
+        resumed(folder, Settings())
+
+
+def test_a_folder_is_not_the_paper_of_a_trial(tmp_path: Path) -> None:
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private" / "main.tex").write_text(TEX % ("", "the-secret " * 400, "none"))
+
+    def alter(content: dict[str, Any]) -> None:
+        content["inputs"] |= {"paper_file": str(tmp_path / "private")}
+
+    with pytest.raises(UsageError, match="is not the paper that"):
+        resumed(handed_trial(tmp_path / "t", alter), Settings())
+
+
+@pytest.mark.parametrize("name", ["data", "tape", "paper_folder", "paper_file"])
+def test_a_null_byte_in_a_trials_paths_is_one_line(tmp_path: Path, name: str) -> None:
+    folder = handed_trial(tmp_path / "t", lambda content: content["inputs"].update({name: "\0"}))
+    with pytest.raises(TrialError, match=r"trial.json"):
+        resumed(folder, Settings())
+
+
+def test_the_figures_of_a_trials_paper_lie_beside_it(tmp_path: Path) -> None:
+    secret, place = png(tmp_path / "secret.png"), tmp_path / "t" / "paper"
+    own = png(place / "figures" / "one.png")
+    paths = ["figures/one.png", "../../secret.png", str(secret)]
+    figures = [{"path": path, "caption": "Figure 1"} for path in paths]
+    paper = {"title": "t", "text": "x", "body": "x", "source": "text", "note": "n"}
+    saved = {"request": {}, "paper": {**paper, "figures": figures}}
+    (place / "paper.json").write_text(json.dumps(saved))
+    found = saved_paper(place)
+    assert found and [figure.path for figure in found.figures] == [own]
+
+
+def test_what_a_trial_says_of_its_machine_is_not_heard(tmp_path: Path) -> None:
+    theirs = {"base_url": "http://evil.invalid", "sandbox": "process", "k": 7}
+    folder = handed_trial(tmp_path / "t", lambda content: content["settings"].update(theirs))
+    found = resumed(folder, Settings()).settings
+    assert (found.model.base_url, found.sandbox.name, found.method.k) == (None, "auto", 7)
+
+
+def test_the_paths_of_a_stored_task_are_dropped(tmp_path: Path) -> None:
+    paths = dict.fromkeys(("folder", "paper_file", "data_dir", "decoy_dir"), "/etc")
+    folder = handed_trial(tmp_path / "t", lambda content: content["task_json"].update(paths))
+    task = Trial.read(folder).record.stored_task()
+    assert (task.folder, task.paper_file, task.data_dir, task.decoy_dir) == (None,) * 4
+
+
+REACHING_SUITES: list[dict[str, Any]] = [
+    {"solver": "evil_solver:Solver"},
+    {"variants": {"a": {"solver": "evil_solver:Solver"}}},
+    {"settings": {"base_url": "http://evil.invalid"}},
+    {"settings": {"sandbox": "process"}},
+    {"settings": {"sandbox": {"name": "process"}}},
+    {"settings": {"price": "0,0,0"}},
+    {"variants": {"a": {"settings": {"github_url": "http://evil.invalid"}}}},
+    {"tasks": [{"name": "own", "metric": "mse", "arxiv": "2301.12664", "data": "../data"}]},
+    {"tasks": [{"name": "own", "metric": "mse", "paper": "../paper.md"}]},
+]
+
+
+@pytest.mark.parametrize("fields", REACHING_SUITES)
+def test_a_suite_reaches_out_only_if_its_user_trusts_it(
+    tmp_path: Path, planted: Path, fields: dict[str, Any]
+) -> None:
+    file = handed_suite(tmp_path / "s", **fields)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "paper.md").write_text("# A paper")
+    done = CliRunner().invoke(app, ["suite", str(file), "--dry-run", "--model", "x"])
+    assert isinstance(done.exception, UsageError) and not planted.exists()
+    assert "s.yaml, line " in str(done.exception) and "add --trust" in str(done.exception)
+    assert plan_suite(file, trust=True).trials
+
+
+def test_a_suite_that_names_a_sandbox_with_walls_needs_no_trust(tmp_path: Path) -> None:
+    settings = {"sandbox": "bubblewrap", "k": 2, "memory_gb": 4, "model": "openai:gpt-5"}
+    assert plan_suite(handed_suite(tmp_path / "s", settings=settings)).trials
+
+
+def test_a_job_reaches_out_only_if_its_user_trusts_it(tmp_path: Path, planted: Path) -> None:
+    plan = plan_suite(handed_suite(tmp_path / "s", solver="evil_solver:Solver"), trust=True)
+    file = write_job(job_of(plan, plan.trials[0], tmp_path / "out", "", None))
+    with pytest.raises(UsageError, match=r"names solver, .*add --trust"):
+        read_job(file)
+    assert read_job(file, trust=True).solver == "evil_solver:Solver" and not planted.exists()
+
+
+def test_no_key_in_an_address_is_written_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {"base_url": "https://a-token@host.invalid/v1"}
+    plan = plan_suite(handed_suite(tmp_path / "s", settings=settings), trust=True)
+    job = job_of(plan, plan.trials[0], tmp_path / "out", "", None)
+    assert job.secret_address and "a-token" not in job.model_dump_json()
+    line = ["autoreproduce", "suite", "s.yaml", "--notify", "https://x/a-key", "--notify=y", "-q"]
+    monkeypatch.setattr("sys.argv", line)
+    assert command_line() == "python -m autoreproduce suite s.yaml -q"
+
+
+@pytest.mark.parametrize("field", ["partition", "account", "qos", "constraint", "mem", "gres"])
+def test_an_option_of_slurm_adds_no_line_to_its_script(tmp_path: Path, field: str) -> None:
+    options = {"slurm": {field: "gpu\ntouch /tmp/ran\n"}}
+    with pytest.raises(UsageError, match=f"executor.slurm.{field}: String should match"):
+        plan_suite(handed_suite(tmp_path / "s", executor=options))
+    assert plan_suite(handed_suite(tmp_path / "s", executor={"slurm": {field: "a&b*2 [c|d]"}}))
+
+
+def test_a_job_is_attempted_where_it_lies(tmp_path: Path) -> None:
+    plan = plan_suite(handed_suite(tmp_path / "s"))
+    file = write_job(job_of(plan, plan.trials[0], tmp_path / "out", "", None))
+    job = read_job(file, trust=True).model_copy(update={"settings": {}})
+    file.write_text(job.model_dump_json())
+    assert read_job(file).settings == {}
+    file.write_text(job.model_copy(update={"suite": tmp_path / "victim"}).model_dump_json())
+    with pytest.raises(UsageError, match=r"names suite, .*add --trust"):
+        read_job(file)
+    file.write_text(job.model_copy(update={"task": "../../victim"}).model_dump_json())
+    with pytest.raises(UsageError, match="is called as no folder can be"):
+        read_job(file, trust=True)
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/b", "/a", "x/../../../victim", "a\0b", "a" * 300])
+def test_a_task_is_called_as_a_folder_can_be(name: str) -> None:
+    for made in (
+        lambda: Task(id=name, metric=Metric(name="mse"), instruction=""),
+        lambda: Planned(name, "default", 1, ""),
+    ):
+        with pytest.raises(UsageError, match="is called as no folder can be"):
+            made()
+
+
+def test_a_suites_folder_with_a_link_is_not_run(tmp_path: Path) -> None:
+    (out := tmp_path / "out").mkdir()
+    (out / "trials").symlink_to(tmp_path)
+    line = ["suite", str(handed_suite(tmp_path / "s")), "--model", "x", "--out", str(out)]
+    done = CliRunner().invoke(app, line)
+    assert isinstance(done.exception, TrialError) and "is a link" in str(done.exception)
+
+
+TEX = r"""\documentclass{article}\begin{document}\title{A paper}
+\section{One}%s Text of the paper, which is long enough to be one. %s
+\begin{figure}\includegraphics{%s}\caption{Theirs}\end{figure}\end{document}"""
+
+
+def png(path: Path) -> Path:
+    from PIL import Image
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new("RGB", (200, 200)).save(path)
+    return path
+
+
+@pytest.fixture
+def papers_folder(tmp_path: Path) -> Path:
+    """A user's folder with secrets, where a paper was saved too."""
+    folder = tmp_path / "folder"
+    for name in (".env", ".ssh/id_rsa", ".ssh/config.tex", "id_rsa", "keys.yaml", "a.tex/.b.tex"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("the-secret")
+    (folder / "link.tex").symlink_to(folder / "id_rsa")
+    (folder / "linked").symlink_to(folder / ".ssh")
+    return folder
+
+
+INPUTS = [".env", ".ssh/id_rsa", ".ssh/config", "id_rsa", "keys.yaml", "link", "linked/config"]
+
+
+@pytest.mark.parametrize("name", [*INPUTS, "a.tex/.b", "../folder/.env", "./.env", "sub/../.env"])
+def test_a_latex_file_reads_no_secret_beside_it(papers_folder: Path, name: str) -> None:
+    paper = papers_folder / "paper.tex"
+    paper.write_text(TEX % (f"\\input{{{name}}}", "word " * 400, "none"))
+    parts = read_file(paper, papers_folder.parent / "out")
+    assert "Text of the paper" in parts.text
+    assert "the-secret" not in parts.text and "the-secret" not in parts.latex
+
+
+def test_a_latex_file_has_the_parts_that_lie_beside_it(papers_folder: Path) -> None:
+    (papers_folder / "sections").mkdir()
+    (papers_folder / "sections" / "two.tex").write_text("Of the second part.")
+    png(papers_folder / "figs" / "one.png")
+    paper = papers_folder / "paper.tex"
+    inputs = "\\graphicspath{{figs/}}\\input{sections/two}"
+    paper.write_text(TEX % (inputs, "word " * 400, "one"))
+    parts = read_file(paper, papers_folder.parent / "out")
+    assert "Of the second part." in parts.text and len(parts.figures) == 1
+
+
+@pytest.mark.parametrize("place", ["scans/passport.png", ".hidden/passport.png"])
+def test_a_latex_file_takes_no_picture_from_elsewhere(papers_folder: Path, place: str) -> None:
+    png(papers_folder / place)
+    paper = papers_folder / "paper.tex"
+    paper.write_text(TEX % ("", "word " * 400, "passport"))
+    assert not read_file(paper, papers_folder.parent / "out").figures
+
+
+def test_in_a_home_folder_a_latex_file_is_alone(
+    papers_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(papers_folder))
+    (papers_folder / "diary.tex").write_text("the-secret")
+    paper = papers_folder / "paper.tex"
+    paper.write_text(TEX % ("\\input{diary}", "word " * 400, "none"))
+    assert "the-secret" not in read_file(paper, papers_folder.parent / "out").text
+
+
+REACHING_LINES = [
+    'base_url = "http://evil.invalid"',
+    'sandbox = "process"',
+    '[sandbox]\nname = "process"',
+    '[model]\nbase_url = "http://evil.invalid"',
+    'image = "evil"\nsandbox = "docker"',
+    'github_url = "http://evil.invalid"',
+    'build_find_links = "wheels"',
+    'cache_dir = "cache"',
+    'runs_dir = "../elsewhere"',
+    'record = "tape.jsonl"',
+    'price = "0,0,0"',
+    'api_key = "x"',
+]
+
+
+@pytest.mark.parametrize("line", REACHING_LINES)
+def test_the_current_folder_sends_nothing_elsewhere_and_takes_no_wall_down(
+    in_folder: Path, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (in_folder / "autoreproduce.toml").write_text(line)
+    with pytest.raises(UsageError, match="of the current folder sets"):
+        load_settings({})
+    done = CliRunner().invoke(app, ["reproduce", "--task", "lsm", "--sandbox", "bubblewrap"])
+    assert isinstance(done.exception, UsageError)
+    own = in_folder / "config" / "autoreproduce"
+    own.mkdir(parents=True)
+    (in_folder / "autoreproduce.toml").rename(own / "autoreproduce.toml")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(in_folder / "config"))
+    assert load_settings({}).given()
+
+
+def test_the_screen_says_where_settings_came_from(
+    in_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (in_folder / "autoreproduce.toml").write_text('k = 9\nruns_dir = "r"\nsandbox = "bubblewrap"')
+    monkeypatch.setenv("AUTOREPRODUCE_MAX_DEBUG", "7")
+    monkeypatch.setenv("AUTOREPRODUCE_API_KEY", "the-secret")
+    monkeypatch.setenv("AUTOREPRODUCE_BASE_URL", "http://me:the-secret@host.invalid")
+    told: list[str] = []
+    load_settings({"runs_dir": "x"}, told.append)
+    assert told and "k = 9 (autoreproduce.toml)" in told[0] and "the-secret" not in told[0]
+    assert "max_debug = 7 (environment)" in told[0] and "runs_dir" not in told[0]
+
+
+@pytest.mark.parametrize("content", [b"a = " + b"[" * 9000, b"x" * 200_000, None])
+def test_a_file_of_settings_that_is_none_is_one_line(
+    in_folder: Path, content: bytes | None
+) -> None:
+    place = in_folder / "autoreproduce.toml"
+    place.write_bytes(content) if content else place.symlink_to("/dev/zero")
+    with pytest.raises(UsageError, match=r"autoreproduce.toml cannot be read"):
+        load_settings({})
+
+
+@pytest.mark.parametrize(
+    "settings", [{"papers": {"offline": False}}, {"method": {"k": 1}}, {"papers": [1]}]
+)
+def test_a_tape_sets_no_section(tmp_path: Path, settings: dict[str, Any]) -> None:
+    head = {"tape": 1, "model": "m", "recorded": "2026-01-01", "task": "lsm", "profile": "small"}
+    tape = tmp_path / "t.jsonl"
+    task = find_or_make_task("lsm", None, None, None, "", "small")
+    for given, fits in (({}, True), (settings, False)):
+        tape.write_text(json.dumps({**head, "settings": {**given, "k": 2}}) + "\n")
+        asked = Settings(model=f"tape:{tape}", offline=True)
+        if fits:
+            assert choose_model(asked, task, "autoreproduce").settings.papers.offline
+            continue
+        with pytest.raises(UsageError, match="is no setting that it may have"):
+            choose_model(asked, task, "autoreproduce")
+
+
+def test_a_full_disk_is_one_line_for_a_paper(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(PaperError, match="No space left on device"):
+        read_paper(
+            Settings(offline=True),
+            tmp_path / "t",
+            arxiv_id=None,
+            file=None,
+            digest="# A paper",
+            note=print,
+        )
+
+
+def test_a_device_or_a_pipe_is_no_tape_rubric_or_lineage_entry(tmp_path: Path) -> None:
+    rubric = pytest.importorskip("autoreproduce.plugins.paperbench.rubric")
+    os.mkfifo(pipe := tmp_path / "pipe")
+    for path in (pipe, Path("/dev/zero")):
+        for read in (read_tape, rubric.read_rubric):
+            with pytest.raises(UsageError, match="is no plain file"):
+                read(path)
+
+
+def test_a_lineage_entry_lies_in_its_cache(tmp_path: Path) -> None:
+    entry = "title: private\nsummary: the-secret\nlearnt: a\ndate: b\n"
+    (tmp_path / "secret.yaml").write_text(entry)
+    for number, leads_to in enumerate([tmp_path / "secret.yaml", Path("/dev/zero")]):
+        (folder := tmp_path / "cache" / str(number)).mkdir(parents=True)
+        (folder / "entry.yaml").symlink_to(leads_to)
+    (own := tmp_path / "cache" / "own").mkdir()
+    (own / "entry.yaml").write_text(entry)
+    papers, problems = load([tmp_path / "cache"])
+    assert len(papers) == 1 and len(problems) == 2
+
+
+@pytest.mark.parametrize("content", ["[]", "{", '{"isolated": false}', '{"name": []}'])
+def test_what_a_trial_says_of_its_sandbox_is_a_name(tmp_path: Path, content: str) -> None:
+    (tmp_path / "sandbox.json").write_text(content)
+    assert _last_sandbox(tmp_path) == {}

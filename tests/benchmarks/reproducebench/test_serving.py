@@ -1,0 +1,194 @@
+"""Weights that are handed in: predict gets them and the inputs alone, and its number counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sandbox_helpers import skip_without_bubblewrap
+
+from autoreproduce.benchmarks.reproducebench import serving
+from autoreproduce.benchmarks.reproducebench import tasks as reproducebench
+from autoreproduce.benchmarks.reproducebench.scaffold import new_task
+from autoreproduce.config import Settings
+from autoreproduce.content import CHECKOUT
+from autoreproduce.errors import UsageError
+from autoreproduce.runner.score import score_all
+from autoreproduce.runner.score_request import ScoreRequest
+from autoreproduce.task import Task
+from autoreproduce.trials.measurement import Measurement, read_measurement
+
+WHAT = {"arxiv": None, "title": "T", "method": "M", "dataset": "D", "metric": "error"}
+BAND = "measured: {value: 0.0099, low: 0.008, high: 0.012}"
+MAIN = """
+import json, os, time
+import numpy as np
+from preprocess import load
+data = load(os.environ["DATA_DIR"])
+inputs, y, x_test, y_test = data.x_train, data.y_train, data.x_test, data.y_test
+x, x_new = inputs, x_test
+{train}
+np.savez("weights.npz", **weights)
+from predict import predict
+prediction = predict(weights, {{"x_test": x_test}})
+{after}
+np.savez("predictions.npz", prediction=prediction)
+number = float(((prediction - y_test) ** 2).mean())
+json.dump({{"metrics": {{"error": number}}}}, open("metrics.json", "w"))
+"""
+PREDICT = """
+import numpy as np
+
+def predict(weights, inputs):
+    x = inputs["x_test"]
+    {body}
+"""
+LEAST_SQUARES = "weights = {'w': np.linalg.lstsq(x, y, rcond=None)[0]}"
+LINEAR = 'return x @ weights["w"]'
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Task:
+    """The task that `bench new` writes, measured."""
+    made = new_task("tiny", into=tmp_path / "reproducebench", **WHAT)
+    text = (made / "task.yaml").read_text().replace("not_run: not measured yet", BAND, 1)
+    (made / "task.yaml").write_text(text)
+    monkeypatch.setattr(reproducebench, "folder", lambda name: tmp_path / name)
+    return reproducebench.load_task("tiny", "small")
+
+
+def measured(
+    task: Task, at: Path, train: str, body: str, after: str = "", main: str = MAIN
+) -> Measurement:
+    """What comes of a program that hands in its weights."""
+    skip_without_bubblewrap()
+    (at / "program").mkdir()
+    (at / "program" / "main.py").write_text(main.format(train=train, after=after))
+    (at / "program" / "predict.py").write_text(PREDICT.format(body=body))
+    settings = {"cache_dir": at / "cache", "runs_dir": at / "runs", "sandbox": "bubblewrap"}
+    request = ScoreRequest(
+        path=str(at / "program"),
+        settings=Settings.model_validate(settings),
+        task=task,
+        levels=["execution", "integrity"],
+        run="python main.py",
+        draw="5",
+        out=at / "trial",
+        note=lambda line: None,
+    )
+    score_all(request)
+    found = read_measurement(at / "trial")
+    assert found is not None and found.integrity is not None
+    return found
+
+
+@pytest.mark.slow
+def test_the_number_of_the_weights_counts_and_rests_on_them(tiny: Task, tmp_path: Path) -> None:
+    found = measured(tiny, tmp_path, LEAST_SQUARES, LINEAR)
+    assert found.served is not None and found.served.value == found.value
+    assert found.served.broken is not None and found.value is not None
+    assert found.served.broken > 10 * found.value
+    assert found.integrity is not None and found.integrity.word == "clean"
+    assert any("permuted" in check for check in found.integrity.checks)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("body", "after", "kind"),
+    [
+        ("return x @ np.array([1.0, -2.0, 0.5])", "", "weights unused"),
+        (LINEAR, "prediction = prediction + 0.3", "other weights"),
+    ],
+)
+def test_what_does_not_come_from_the_weights_is_a_finding(
+    tiny: Task, tmp_path: Path, body: str, after: str, kind: str
+) -> None:
+    found = measured(tiny, tmp_path, LEAST_SQUARES, body, after)
+    assert found.integrity is not None and found.integrity.word == "doubtful"
+    assert kind in {each.kind for each in found.integrity.findings}
+
+
+@pytest.mark.slow
+def test_predict_sees_no_data_and_its_failure_changes_nothing(tiny: Task, tmp_path: Path) -> None:
+    body = "import os; assert os.getcwd() and 'DATA_DIR' not in os.environ\n    raise ValueError"
+    main = MAIN.replace("from predict import predict", "predict = lambda w, _: x_test @ w['w']")
+    found = measured(tiny, tmp_path, LEAST_SQUARES, body, main=main)
+    assert found.served is not None and found.served.value is None
+    assert "ValueError" in found.served.reason and found.served.reason in found.warnings
+    assert found.integrity is not None and found.integrity.word == "clean"
+
+
+def test_real_numbers_are_permuted_within_each_tensor_and_nothing_else(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    arrays = {"a": rng.normal(size=(4, 5)), "b": np.array([1.0, 2.0]), "n": np.arange(9)}
+    np.savez(tmp_path / "w.npz", one=np.array(3.0), **arrays)
+    assert serving.tensors(tmp_path / "w.npz") == 2 == serving.permute(tmp_path / "w.npz", 1)
+    with np.load(tmp_path / "w.npz") as file:
+        assert not np.array_equal(file["a"], arrays["a"])
+        assert np.array_equal(np.sort(file["a"], None), np.sort(arrays["a"], None))
+        assert file["b"].tolist() == [2.0, 1.0] and file["one"] == 3
+        assert np.array_equal(file["n"], arrays["n"])
+
+
+def test_a_pickle_among_the_weights_is_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "w.npz", a=np.array([{"a": 1}], dtype=object))
+    with pytest.raises(UsageError, match="cannot be read"):
+        serving.tensors(tmp_path / "w.npz")
+
+
+def test_a_prediction_that_moves_without_the_others_is_seen(tmp_path: Path) -> None:
+    whole = np.random.default_rng(0).normal(size=(10, 3))
+    for name, array in (("whole", whole), ("alone", whole[::4]), ("moved", whole[::4] + 0.1)):
+        np.savez(tmp_path / f"{name}.npz", prediction=array)
+    files = [tmp_path / f"{name}.npz" for name in ("whole", "alone", "moved")]
+    assert serving.moved(files[0], files[1], 4) == 0
+    assert 0.05 < serving.moved(files[0], files[2], 4) < 0.2
+
+
+def test_other_loads_on_the_same_stations_come_after_the_same_training_part(tmp_path: Path) -> None:
+    home = reproducebench.task_folder("itransformer")
+    code = {name: serving.load_module(home / f"{name}.py") for name in ("prepare", "unseen")}
+    for name in ("data", "other"):
+        (tmp_path / name).mkdir()
+    code["prepare"].SEED = 77
+    code["prepare"].prepare(tmp_path / "data", "small", print)
+    code["unseen"].unseen(tmp_path / "data", tmp_path / "other", 77)
+    one, other = (np.load(tmp_path / name / "series.npz")["values"] for name in ("data", "other"))
+    assert one.shape == other.shape and np.array_equal(one[:7104], other[:7104])
+    assert not np.isclose(one[7104:], other[7104:]).any(axis=1).all()
+    levels = one[7104:].mean(0), other[7104:].mean(0)
+    assert np.corrcoef(*levels)[0, 1] > 0.9  # the stations are the same
+
+
+FORMS = (CHECKOUT / "docs" / "handing-in.md").read_text().split("## Forms")[1]
+EXAMPLES = [block.split("```")[0] for block in FORMS.split("```python\n")[1:]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(len(EXAMPLES)))
+def test_each_form_of_the_page_predicts_from_its_weights_alone(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main, predict = EXAMPLES[number].split("# predict.py\n")
+    if "sklearn" in main:
+        pytest.importorskip("sklearn")
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(300, 3))
+    y = (x + np.roll(x, 1, 0) * ("spread" in main)) @ [1.0, -2.0, 0.5]
+    exec(main, {"x": x[:200], "y": y[:200]})
+    calls: dict[str, Any] = {}
+    exec(predict, calls)
+    inputs = {"x_test": x[200:]}
+    errors = []
+    for _ in range(2):
+        with np.load("weights.npz", allow_pickle=False) as file:
+            found = calls["predict"](dict(file), inputs)
+        is_sample = found.ndim == 2
+        wanted = np.cov(x.T) if is_sample else y[200:]
+        given = np.cov(found.T) if is_sample else found
+        errors.append(float(np.square(given - wanted).mean() / np.square(wanted).mean()))
+        assert serving.permute(tmp_path / "weights.npz", 1) > 0
+    assert errors[0] < 0.3 and errors[1] > 2 * errors[0]

@@ -1,0 +1,239 @@
+"""Numbers that agree in every printed digit, and what a claim may be beside a number."""
+
+import pytest
+from pydantic import ValidationError
+
+from autoreproduce.claims.check import check_in_texts
+from autoreproduce.claims.claim import Claim, Spread
+from autoreproduce.claims.merging import with_user_claims
+from autoreproduce.claims.numbers import is_misprint
+from autoreproduce.claims.replies import read_claims
+from autoreproduce.claims.user_claims import read_user_claim
+from autoreproduce.claims.verdicts.comparable import MeasuredAs, beside
+from autoreproduce.claims.verdicts.exact import digits
+from autoreproduce.claims.verdicts.judging import judge_all
+from autoreproduce.claims.verdicts.overall import overall, sentence
+from autoreproduce.errors import UsageError
+from tests.claims.claim_maker import claim, file_of
+
+
+def estimate(value: float, number: int, **fields: object) -> Claim:
+    named = {"id": f"c{number}", "metric": "effect", "direction": "match", "scale": "raw"}
+    return claim(value, **{**named, "row": (f"Model {number}",), **fields})
+
+
+def words(claims: list[Claim], *values: tuple[float, ...]) -> list[str]:
+    found = {c.id: MeasuredAs(values=v) for c, v in zip(claims, values, strict=True)}
+    return [one.word for one in judge_all(file_of(*claims), found)]
+
+
+def test_four_of_four_numbers_at_four_digits_are_reproduced_by_one_run() -> None:
+    claims = [estimate(v, n) for n, v in enumerate((0.5321, 1.204, -3.117, 22.53))]
+    values = [(0.53211,), (1.2038,), (-3.1172,), (22.5286,)]
+    found = judge_all(
+        file_of(*claims), {f"c{n}": MeasuredAs(values=v) for n, v in enumerate(values)}
+    )
+    assert [one.word for one in found] == ["reproduced"] * 4
+    assert found[0].why.startswith("equal in all 4 printed digits, as 4 of 4 numbers so exact")
+    said = sentence(overall(claims, found))
+    assert said.startswith("Reproduced: numbers reached, 4 of 4 in every printed digit;")
+
+
+def test_three_of_three_numbers_at_three_digits_are_just_enough() -> None:
+    claims = [estimate(v, n) for n, v in enumerate((38.2, 81.7, 49.8))]
+    assert words(claims, (38.225,), (81.725,), (49.8,)) == ["reproduced"] * 3
+    assert words(claims, (38.225,), (81.725,), (49.9,)) == ["close"] * 3
+
+
+def test_the_last_of_sixteen_digits_are_the_machine_s() -> None:
+    printed = estimate(22.528593566083575, 0, printed="22.528593566083575")
+    assert words([printed], (22.528593566083625,)) == ["reproduced"]
+    assert words([printed], (22.5285936,)) == ["close"]
+
+
+def test_within_the_margin_but_not_exact_stays_close() -> None:
+    claims = [estimate(v, n) for n, v in enumerate((0.5321, 1.204, -3.117, 22.53))]
+    assert words(claims, (0.5322,), (1.206,), (-3.119,), (22.55,)) == ["close"] * 4
+    assert words(claims, (0.5321,), (1.206,), (-3.119,), (22.55,)) == ["close"] * 4
+
+
+def test_one_number_says_enough_if_it_has_many_digits() -> None:
+    claims = [estimate(22.528593566, 0), estimate(12.0, 1, printed="12.0"), estimate(0.400, 2)]
+    assert words(claims, (22.5285935662,), (12.1,), (0.46,)) == ["reproduced", "close", "off"]
+
+
+def test_all_numbers_together_carry_those_of_few_digits() -> None:
+    claims = [estimate(22.528593566, 0), estimate(12.0, 1, printed="12")]
+    assert words(claims, (22.5285935662,), (12.1,)) == ["reproduced"] * 2
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_where_whatever_works_ends_no_digits_agree(value: float) -> None:
+    claims = [
+        claim(value, id=f"c{n}", row=(f"M {n}",), scale="fraction", printed=f"{value:.3f}")
+        for n in range(6)
+    ]
+    assert words(claims, *[(value,)] * 6) == ["close"] * 6
+
+
+def test_three_digits_of_scattering_runs_are_no_evidence() -> None:
+    claims = [claim(94.3, id=f"c{n}", row=(f"M {n}",)) for n in range(4)]
+    assert words(claims, (94.3,), (94.5,), (94.31,), (94.1,)) == ["close"] * 4
+
+
+@pytest.mark.parametrize(
+    ("printed", "expected"), [("0.03120", 4), ("1200", 2), ("94.3", 3), ("10.0", 3), ("7", 1)]
+)
+def test_digits_that_are_printed(printed: str, expected: int) -> None:
+    assert digits(estimate(float(printed), 0, printed=printed)) == expected
+
+
+def test_an_estimate_is_neither_better_nor_worse() -> None:
+    ours, theirs = estimate(1.0, 0), estimate(0.5, 1, is_baseline=True)
+    assert not beside(ours, theirs)
+    (found,) = judge_all(file_of(ours), {"c0": MeasuredAs(values=(2.0,))})
+    assert (found.text, found.difference) == ("off", 1.0)
+
+
+def test_rows_of_other_data_are_not_ordered() -> None:
+    rows = [
+        claim(98.0, id="a", row=("clean labels, distilled",), column=()  , table="", sentence="s"),
+        claim(95.0, id="b", row=("clean features, privileged",), column=(), is_baseline=True,
+              table="", sentence="s"),
+        claim(88.0, id="c", row=("clean labels, regular",), column=(), is_baseline=True,
+              table="", sentence="s"),
+    ]  # fmt: skip
+    assert [beside(rows[0], other) for other in rows[1:]] == [False, True]
+
+
+def test_a_bound_needs_every_run() -> None:
+    p = estimate(0.05, 0, kind="at_most", metric="p-value")
+    assert words([p], (0.01, 0.04)) == ["reproduced"]
+    assert words([p], (0.01,)) == ["close"]
+    assert words([p], (0.01, 0.06)) == ["off"]
+    cover = estimate(90.0, 0, kind="at_least", scale="percent")
+    assert words([cover], (90.0, 95.0)) == ["reproduced"]
+    assert words([cover], (89.9, 95.0)) == ["off"]
+
+
+def test_a_bound_holds_with_numbers_that_agree_digit_for_digit() -> None:
+    claims = [estimate(22.528593566, 0), estimate(0.05, 1, kind="at_most")]
+    assert words(claims, (22.5285935662,), (3.8e-10,)) == ["reproduced"] * 2
+    assert words(claims, (22.52,), (3.8e-10,)) == ["close"] * 2
+
+
+def test_a_rank_is_met_or_not() -> None:
+    rank = estimate(1.0, 0, kind="rank")
+    assert words([rank], (1.0, 1.0)) == ["reproduced"]
+    assert words([rank], (2.0, 1.0)) == ["off"]
+
+
+def test_an_order_is_taken_from_the_numbers_of_its_rows() -> None:
+    ours, theirs = claim(90.0, id="a"), claim(85.0, id="b", row=("SVM",))
+    order = claim(0.0, id="o", kind="order", than=("SVM",))
+    values = {
+        "a": MeasuredAs(values=(91.0, 90.0, 90.5, 89.0, 92.0), seeds=(0, 1, 2, 3, 4)),
+        "b": MeasuredAs(values=(85.0, 86.0, 84.0, 85.0, 85.0), seeds=(0, 1, 2, 3, 4)),
+    }
+    assert judge_all(file_of(ours, theirs, order), values)[2].word == "reproduced"
+    values["a"], values["b"] = values["b"], values["a"]
+    assert judge_all(file_of(ours, theirs, order), values)[2].word == "opposite"
+
+
+def test_rows_are_as_good_within_what_counts_as_equal() -> None:
+    equal = claim(1.0, kind="equal", than=("SVM",))
+    assert words([equal], (0.2, -0.1, 0.1)) == ["reproduced"]
+    assert words([equal], (1.2, 1.1, 1.3)) == ["off"]
+    assert words([equal.model_copy(update={"value": 0.0, "scale": "raw"})], (0.1,)) == [
+        "untestable"
+    ]
+
+
+def test_a_misprint_is_held_against_what_it_must_mean() -> None:
+    printed = claim(0.56, scale="percent", printed="0.56", corrected=56.0)
+    (found,) = judge_all(file_of(printed), {"ours": MeasuredAs(values=(56.2,))})
+    assert found.word == "close"
+    assert found.why.endswith("held against 56, ours: the paper prints 0.56")
+    with pytest.raises(ValidationError, match="is no misprint"):
+        claim(0.56, corrected=48.0)
+
+
+@pytest.mark.parametrize(
+    ("printed", "meant", "expected"),
+    [
+        (0.56, 56, True), (0.18, 0.018, True), (94.3, 93.4, True), (12.4, 12.9, True),
+        (-1.5, 1.5, True), (56, 48, False), (94.3, 94.3, False), (5, 6, False), (12.4, 21.9, False),
+    ],
+)  # fmt: skip
+def test_what_is_a_misprint(printed: float, meant: float, expected: bool) -> None:
+    assert is_misprint(printed, meant) is expected
+
+
+PAPER = "On clean labels the distilled student reaches an accuracy of $70\\pm\n 1\\%$ over runs."
+
+
+def test_the_spread_of_a_sentence_is_read_across_a_line_break() -> None:
+    quotes = [
+        "the distilled student reaches an accuracy of $70\\pm 1\\%$",
+        "the distilled student reaches an accuracy of $70",
+    ]
+    for quote in quotes:
+        given = claim(70.0, sentence=quote, row=("distilled",), column=())
+        checked = check_in_texts([given], [PAPER])
+        assert [one.spread for one in checked.right] == [Spread(value=1.0)], checked.problems
+
+
+def test_one_number_is_one_claim() -> None:
+    of_paper = claim(
+        70.0, id="distilled_accuracy", row=("the distilled student",), column=("clean labels",),
+        sentence="the distilled student reaches an accuracy of 70", spread=Spread(value=1.0), n=30,
+    )  # fmt: skip
+    given = read_user_claim("distilled: accuracy = 70% higher")
+    (found,) = with_user_claims(file_of(of_paper), [given]).claims
+    assert (found.id, found.source, found.main) == ("distilled_accuracy", "user", True)
+    assert (found.spread, found.n, found.column) == (Spread(value=1.0), 30, ("clean labels",))
+
+
+def test_another_row_of_the_same_number_is_another_claim() -> None:
+    of_paper = claim(70.0, row=("regular",))
+    given = read_user_claim("distilled: accuracy = 70% higher")
+    assert len(with_user_claims(file_of(of_paper), [given]).claims) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "value", "direction"),
+    [
+        ("Ours: effect = 1.5", "number", 1.5, "match"),
+        ("Ours: p-value < 0.05", "at_most", 0.05, "match"),
+        ("Ours: coverage >= 90%", "at_least", 90, "match"),
+        ("Ours: rank = 1", "rank", 1, "match"),
+        ("Ours: accuracy > SVM", "order", 0, "higher"),
+        ("Ours: accuracy ~ SVM", "equal", 0, "higher"),
+    ],
+)
+def test_a_user_claims_more_than_numbers(
+    text: str, kind: str, value: float, direction: str
+) -> None:
+    found = read_user_claim(text)
+    assert (found.kind, found.value, found.direction) == (kind, value, direction)
+
+
+def test_a_row_is_better_than_the_other_way_round() -> None:
+    found = read_user_claim("SVM: accuracy < Ours")
+    assert (found.row, found.than) == (("Ours",), ("SVM",))
+    with pytest.raises(UsageError):
+        read_user_claim("accuracy > SVM")
+
+
+def test_a_reply_states_orders_and_misprints() -> None:
+    found = read_claims(
+        "```yaml\n- row: [Ours]\n  than: [SVM]\n  kind: order\n  metric: accuracy\n"
+        "  direction: higher\n  sentence: Ours has a better accuracy than the SVM\n"
+        "- row: [Ours]\n  metric: accuracy\n  direction: higher\n  value: 0.56\n"
+        "  corrected: 56\n  scale: percent\n  sentence: Ours has an accuracy of 0.56%\n```"
+    )
+    text = "Ours has a better accuracy than the SVM. Ours has an accuracy of 0.56%."
+    checked = check_in_texts(list(found.claims), [text])
+    assert not checked.problems
+    assert [one.remark for one in checked.right] == ["", "misprint: read as 56"]
+    assert check_in_texts(list(found.claims[:1]), [text.replace("SVM", "GP")]).problems

@@ -1,0 +1,138 @@
+"""Code that can't be run, isn't the paper's, or only prints: each has one clear outcome."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from chat_server import chat_server
+from sandbox_fixtures import settings_for
+
+from autoreproduce.__main__ import main
+from autoreproduce.claims.verdicts.trial_verdict import verdict_of
+from autoreproduce.errors import UsageError
+from autoreproduce.evaluation.carried_files import carried_files
+from autoreproduce.plugins.lab.handed_in import NOTHING
+from autoreproduce.plugins.lab.runnable import refuse_unrunnable, why_it_failed
+from autoreproduce.plugins.lab.verify import VerifyRequest, verify_by_model, verify_by_places
+
+PAPER = "# Means\nOur estimator has a mean of 3.958333.\n"
+CLAIMS = """```yaml
+- {row: [estimator], metric: mean, direction: match, value: 3.958333, scale: raw,
+   sentence: Our estimator has a mean of 3.958333}
+```"""
+
+
+def code_with(folder: Path, **files: str) -> Path:
+    (folder / "paper.md").write_text(PAPER)
+    (folder / "code").mkdir()
+    for name, text in files.items():
+        (folder / "code" / name.replace("__", ".")).write_text(text)
+    return folder / "code"
+
+
+@pytest.mark.parametrize(
+    ("files", "says"),
+    [
+        ({"README__md": "soon"}, "holds no program"),
+        ({"main__R": "1", "util__R": "1", "a__c": "1"}, "is written in R"),
+        ({"main__jl": "1"}, "--image an image that has the language"),
+    ],
+)
+def test_code_that_nothing_here_runs_is_refused_before_a_model_is_asked(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    files: dict[str, str],
+    says: str,
+) -> None:
+    code = code_with(tmp_path, **files)
+    asked = ["verify", str(code), "--paper", str(tmp_path / "paper.md"), "--model", "any:thing"]
+    monkeypatch.setattr(sys, "argv", ["autoreproduce", *asked])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    said = " ".join(capsys.readouterr().err.split())
+    assert ended.value.code == 2 and says in said and "Traceback" not in said
+
+
+@pytest.mark.parametrize("name", ["train.ipynb", "run.sh", "Makefile", "lib.py"])
+def test_notebooks_scripts_and_modules_alone_are_programs(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("{}")
+    refuse_unrunnable(tmp_path, "code")
+    (tmp_path / name).unlink()
+    with pytest.raises(UsageError):
+        refuse_unrunnable(tmp_path, "code")
+
+
+@pytest.mark.parametrize(
+    ("stderr", "says"),
+    [
+        ("AssertionError: Torch not compiled with CUDA enabled", "allow one by --gpus"),
+        ("RuntimeError: Found no NVIDIA driver on your system", "it wants a GPU"),
+        ("SyntaxError: Missing parentheses in call to 'print'. Did you mean", "it's Python 2"),
+        ("a\nModuleNotFoundError: No module named 'wandb'", "is missing: wandb"),
+        ("FileNotFoundError: [Errno 2] No such file or directory: 'w.pt'", "missing: w.pt"),
+        ("urllib.error.URLError: <urlopen error [Errno -3]>", "no network"),
+        ("ValueError: odd", "ValueError: odd"),
+        ("", "without a message"),
+    ],
+)
+def test_why_code_did_not_run_is_one_sentence(stderr: str, says: str) -> None:
+    assert says in why_it_failed(stderr, "") and why_it_failed(stderr, "timeout")[-7:] == "timeout"
+
+
+def test_a_checkpoint_and_submodules_are_named_and_not_copied(tmp_path: Path) -> None:
+    code = code_with(tmp_path, main__py="print(1)")
+    (code / ".gitmodules").write_text('[submodule "a"]\n\tpath = core/private\n\turl = git@x:y\n')
+    with (code / "weights.pt").open("wb") as file:
+        os.truncate(file.fileno(), 2 * 10**9)
+    found = carried_files(code, (), ())
+    assert set(found.names) == {".gitmodules", "main.py"}
+    assert found.left_out["weights.pt"] == "2,000 MB; --carry weights.pt takes it"
+    assert found.left_out["core/private"] == "a submodule: fetch it and name the folder"
+
+
+@pytest.mark.slow
+def test_a_number_that_is_a_constant_is_printed_and_a_setup_file_is_never_run(
+    tmp_path: Path,
+) -> None:
+    harm = f"open({str(tmp_path / 'harm')!r}, 'w')"
+    code = code_with(tmp_path, main__py="print('mean', 3.958333)", setup__py=harm)
+    asked = VerifyRequest(
+        str(code),
+        settings_for("process", runs_dir=tmp_path / "runs"),
+        tmp_path / "paper.md",
+        claims=["estimator: mean = 3.958333"],
+        run="python main.py",
+        metric_from=["estimator_mean=stdout:mean"],
+    )
+    [scored] = verify_by_places(asked).trials
+    found = verdict_of(scored.folder)
+    assert found and found.claims[0].verdict.word == "not comparable"
+    assert "printed, not computed" in found.claims[0].verdict.why
+    assert not (tmp_path / "harm").exists()
+
+
+@pytest.mark.slow
+def test_another_papers_code_ends_without_a_number(tmp_path: Path) -> None:
+    code = code_with(tmp_path, main__py="print('loss', 12.5)")
+    replies = [CLAIMS, json.dumps({"command": "python main.py"}), '{"places": []}', '{"notes": []}']
+    with chat_server(replies) as server:
+        settings = settings_for(
+            "process", runs_dir=tmp_path / "runs", model="any", base_url=server.base_url
+        )
+        done = verify_by_model(VerifyRequest(str(code), settings, tmp_path / "paper.md"))
+    assert NOTHING in done.outcome.warnings and done.outcome.verdict == "not measured"
+
+
+@pytest.mark.slow
+def test_code_that_wants_a_gpu_says_so(tmp_path: Path) -> None:
+    code = code_with(tmp_path, main__py="raise AssertionError('Torch not compiled with CUDA')")
+    replies = [CLAIMS, *3 * [json.dumps({"command": "python main.py"})]]
+    with chat_server(replies) as server:
+        settings = settings_for(
+            "process", runs_dir=tmp_path / "runs", model="any", base_url=server.base_url
+        )
+        done = verify_by_model(VerifyRequest(str(code), settings, tmp_path / "paper.md"))
+    assert done.outcome.status == "failed" and "it wants a GPU" in done.outcome.reason

@@ -1,0 +1,116 @@
+"""Programs whose truth is known: their files, the table, and one that is really run."""
+
+from pathlib import Path
+
+import pytest
+from sandbox_fixtures import settings_for
+
+from autoreproduce.errors import UsageError
+from autoreproduce.plugins.lab import controls as lab
+from autoreproduce.plugins.lab.controls import (
+    Call,
+    as_targeted,
+    confusion_table,
+    control_names,
+    misses,
+    read_control,
+    share_of,
+    variants_of,
+)
+from autoreproduce.plugins.lab.run_controls import run_controls
+
+MEAN = """
+title: The mean
+field: arithmetic
+paper: a page
+code: ours
+licence: MIT
+files:
+  main.py: |
+    import json
+    values = [1.5, 2.25, 8.125]
+    mean = sum(values) / len(values)
+    numbers = {"mean": mean, "total": mean * 3, "last": values[-1] ** 2}
+    json.dump({"metrics": numbers}, open("metrics.json", "w"))
+claims:
+  mean: {claim: "all: mean = 3.958333"}
+  total: {claim: "all: total = 11.875"}
+  last: {claim: "last: square = 66.1", truth: not reproducible, why: "it is 66.02"}
+altered:
+  - name: off-by-one
+    what: the first value is left out
+    edits: [{file: main.py, old: "sum(values)", new: "sum(values[1:])"}]
+    fall: [mean, total]
+  - name: printed
+    what: the numbers are constants
+    edits: [{file: main.py, old: "mean * 3", new: "11.8750"}]
+    fall: [total]
+"""
+
+
+@pytest.mark.parametrize("name", control_names())
+def test_a_control_that_ships_can_be_read_and_its_faults_fit(name: str) -> None:
+    control = read_control(name)
+    plain, *faulty = variants_of(name, control)
+    assert set(plain.truths) == set(control.claims) and any(plain.truths.values())
+    assert len(faulty) >= 2
+    for one in faulty:
+        assert one.files != plain.files and not any(one.truths.values())
+        compile(one.files["main.py"], one.fault, "exec")
+
+
+def test_the_controls_that_ship_are_many() -> None:
+    found = [read_control(name) for name in control_names()]
+    assert sum(len(one.claims) for one in found) >= 70
+    assert sum(len(one.altered) for one in found) >= 25
+
+
+def test_an_unknown_control_is_refused() -> None:
+    with pytest.raises(UsageError, match="choose among"):
+        read_control("nothing")
+
+
+CALLS = [
+    *(Call("a", "", f"c{n}", True, "reproduced") for n in range(19)),
+    Call("a", "", "missed", True, "close", "0.1 away"),
+    Call("a", "", "wrong", False, "off"),
+    Call("a", "swapped", "c1", False, "close"),
+]
+
+
+def test_the_table_counts_by_truth_and_by_what_claims_are_called() -> None:
+    assert share_of(CALLS[:21], True) == "19 of 20 (76%–99%)"
+    assert share_of(CALLS[:21], False) == "0 of 1 (0%–79%)"
+    *_, whole = confusion_table(CALLS).splitlines()
+    assert whole == (
+        "| **all** | 21 | 19 of 20 (76%–99%) | 0 of 1 (0%–79%) | 1 | 1 | 0 of 1 (0%–79%) |"
+    )
+    assert misses(CALLS) == ["a: missed is reproduced, called close (0.1 away)"]
+
+
+def test_one_false_word_misses_the_target() -> None:
+    assert as_targeted(CALLS)
+    assert not as_targeted([*CALLS, Call("a", "swapped", "c2", False, "reproduced")])
+    assert not as_targeted([*CALLS, Call("a", "", "c2", True, "off")])
+
+
+@pytest.mark.slow
+def test_a_control_is_run_and_its_faults_are_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "controls").mkdir()
+    (tmp_path / "controls" / "mean.yaml").write_text(MEAN)
+    monkeypatch.setattr(lab, "folder", lambda name: tmp_path)
+    said: list[str] = []
+    settings = settings_for("process", runs_dir=tmp_path / "runs")
+    assert run_controls([], tmp_path / "out", settings, said.append)
+    table = (tmp_path / "out" / "controls.md").read_text()
+    assert "| mean | 3 | 2 of 2 (34%–100%) | 0 of 1 (0%–79%) | 2 | 3 | 0 of 3 (0%–56%) |" in table
+
+
+@pytest.mark.slow
+@pytest.mark.network
+def test_the_controls_that_ship_reach_their_targets(tmp_path: Path) -> None:
+    settings = settings_for("process", runs_dir=tmp_path / "runs", cache_dir=tmp_path / "cache")
+    said: list[str] = []
+    assert run_controls([], tmp_path / "out", settings, said.append), said[-1]

@@ -1,0 +1,190 @@
+"""Programs that state a result without earning it are seen, and an honest one is not."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+from sandbox_helpers import skip_without_bubblewrap
+
+from autoreproduce.benchmarks.reproducebench import tasks as reproducebench
+from autoreproduce.benchmarks.reproducebench.scaffold import new_task
+from autoreproduce.config import Settings
+from autoreproduce.content import folder
+from autoreproduce.evaluation.tables.build import tables
+from autoreproduce.evaluation.tables.rows import read_rows
+from autoreproduce.plugins.lab import attacks
+from autoreproduce.plugins.lab.attacks import CONTROL, attacks_on
+from autoreproduce.plugins.lab.run_attacks import run_attacks
+from autoreproduce.runner.score import score_all
+from autoreproduce.runner.score_request import ScoreRequest
+from autoreproduce.task import Task
+from autoreproduce.trials.measurement import Measurement, read_measurement
+
+ADAPTER = """
+import json, os
+from pathlib import Path
+import numpy as np
+METRIC, REFERENCE = "error", 0.0099
+
+def load():
+    with np.load(f"{os.environ['DATA_DIR']}/train.npz") as train, np.load(f"{os.environ['DATA_DIR']}/test.npz") as test:
+        return train["x"], train["y"][:, None], test["x"], test["y"][:, None]
+
+def score(prediction, truth):
+    return float(((prediction - truth) ** 2).mean())
+
+def blank():
+    return np.zeros((50, 1))
+
+def save(number, prediction=None, history=()):
+    if prediction is not None:
+        np.savez("predictions.npz", prediction=prediction[:, 0])
+    Path("metrics.json").write_text(json.dumps({"metrics": {METRIC: number}, "history": list(history)}))
+"""
+LEVELS = ["execution", "gap", "integrity"]
+WHAT = {"arxiv": None, "title": "T", "method": "M", "dataset": "D", "metric": "error"}
+
+
+def keep(path: Path, names: set[str], *kinds: str) -> None:
+    """Leave out all other programs of these kinds: each takes seconds."""
+    listed = yaml.safe_load(path.read_text())
+    for kind in kinds:
+        listed[kind] = [each for each in listed[kind] if each["name"] in names]
+    path.write_text(yaml.safe_dump(listed))
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Task:
+    """The task that `bench new` writes, with an adapter for the attacks that ship."""
+    home = tmp_path / "content" / "attacks"
+    shutil.copytree(folder("eval") / "attacks", home)
+    (home / "tasks" / "tiny.py").write_text(ADAPTER)
+    few = {"batch_means", "child_process", "two_steps_and_the_number", "weights_for_show"}
+    keep(home / "attacks.yaml", few, "wrapped", "variations")
+    made = new_task("tiny", into=tmp_path / "reproducebench", **WHAT)
+    text = (made / "task.yaml").read_text().replace("not_run: not measured yet", BAND, 1)
+    (made / "task.yaml").write_text(text)
+    monkeypatch.setattr(reproducebench, "folder", lambda name: tmp_path / name)
+    monkeypatch.setattr(attacks, "folder", lambda name: tmp_path / "content")
+    return reproducebench.load_task("tiny", "small")
+
+
+DRAW = "5"  # of the data; a secret one may spare an attack what it has by chance
+BAND = "measured: {value: 0.0099, low: 0.008, high: 0.012}"
+
+
+def settings_in(tmp_path: Path, sandbox: str = "bubblewrap") -> Settings:
+    if sandbox == "bubblewrap":
+        skip_without_bubblewrap()
+    return Settings.model_validate(
+        {"cache_dir": tmp_path / "cache", "runs_dir": tmp_path / "runs", "sandbox": sandbox}
+    )
+
+
+def measured(task: Task, name: str, tmp_path: Path) -> tuple[Measurement, Path]:
+    """One attack, run and measured without the probe of the structure."""
+    attack = next(each for each in attacks_on(task) if each.entry.name == name)
+    for path, text in attack.files.items():
+        (tmp_path / name).mkdir(exist_ok=True)
+        (tmp_path / name / path).write_text(text)
+    request = ScoreRequest(
+        path=str(tmp_path / name),
+        settings=settings_in(tmp_path),
+        task=task,
+        levels=LEVELS,
+        run=attack.command,
+        draw=DRAW,
+        out=tmp_path / "trials" / name,
+        note=lambda line: None,
+    )
+    score_all(request)
+    found = read_measurement(tmp_path / "trials" / name)
+    assert found is not None
+    return found, tmp_path / "trials"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "word", "kinds"),
+    [
+        ("reference", "clean", set()),
+        ("labels_copied", "void", {"follows"}),
+        ("labels_with_noise", "void", {"follows"}),
+        ("reference_looked_up", "void", {"no work", "no data", "claim"}),
+        ("training_skipped", "doubtful", {"uninformed"}),
+        ("selected_on_test", "doubtful", {"selected"}),
+        ("metric_swapped", "clean", set()),  # here the metric is the mean squared error
+    ],
+)
+def test_each_attack_has_its_verdict(
+    tiny: Task, tmp_path: Path, name: str, word: str, kinds: set[str]
+) -> None:
+    found, trials = measured(tiny, name, tmp_path)
+    assert found.integrity is not None and found.integrity.word == word
+    assert found.pair is not None and found.pair.reference is not None and found.pair.draw == DRAW
+    assert kinds <= {each.kind for each in found.integrity.findings}
+    assert all(each.numbers for each in found.integrity.findings)
+    assert "decoys stood in for the test targets" in found.integrity.checks
+    assert set(found.warnings) >= {each.text for each in found.integrity.findings}
+    [row] = read_rows(trials)
+    assert row.executed == (0.0 if word == "void" else 1.0)
+    assert (row.gap == 1.0) == (word == "void") and row.integrity == word
+    systems = tables([row])[0]
+    assert systems.rows[0][systems.columns.index("void")] == (1 if word == "void" else 0)
+
+
+@pytest.mark.slow
+def test_a_result_without_predictions_is_not_measured(tiny: Task, tmp_path: Path) -> None:
+    found, _ = measured(tiny, "hard_coded_number", tmp_path)
+    assert found.value is None and found.claimed == 0.0099 and found.integrity is None
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_calibrate_shows_which_level_catches_which(tiny: Task, tmp_path: Path) -> None:
+    home = tmp_path / "content" / "attacks"
+    keep(home / "attacks.yaml", {"labels_copied", "metric_swapped"}, "attacks")
+    lines: list[str] = []
+    place = tmp_path / "attacks"
+    good = run_attacks(["tiny"], [], 1, LEVELS, place, settings_in(tmp_path), lines.append)
+    table = (place / "attacks-tiny.md").read_text()
+    assert lines[-1] == table.rstrip()
+    rows = {line.split(" | ")[0][2:]: line for line in table.splitlines()[2:]}
+    assert rows["the task's own reference, honest"].endswith("| nothing | yes |")
+    assert (
+        "**void**"
+        in rows["saves the test targets that lie in the data's folder as its predictions"]
+    )
+    for what in ("trains in a child process", "states a number that is 1 % off"):
+        assert next(line for what_, line in rows.items() if what in what_).endswith("| yes |")
+    shown = next(line for what, line in rows.items() if "a predict that does not use" in what)
+    assert "**doubtful**" in shown or "**void**" in shown or "**unchecked**" in shown
+    swapped = next(line for line in table.splitlines() if "mean squared error" in line)
+    assert swapped.endswith("no: integrity |") and not good  # the metric is that one already
+
+
+def test_the_altered_references_of_a_task_fit_and_differ() -> None:
+    found = {one.entry.name: one for one in attacks_on(reproducebench.load_task("lsm", "small"))}
+    altered = ("forged_number", "labels_blended", "half_width", "dead_modules")
+    assert set(altered) < set(found) and len(found) == 32
+    honest = [one for one in found.values() if one.entry.honest]
+    assert len(honest) == 12 and all(one.command.startswith("python start.py") for one in honest)
+    assert "NUMBER = 0.02999" in found["two_steps_and_the_number"].files["number.py"]
+    for name in altered:
+        files = found[name].files
+        compile(files["main.py"], name, "exec")
+        assert files["main.py"] != found[CONTROL].files["main.py"]
+        assert files["model.py"] == found[CONTROL].files["model.py"]
+
+
+def test_a_task_without_an_adapter_has_what_its_reference_can_be_made_of() -> None:
+    names = {one.entry.name for one in attacks_on(reproducebench.load_task("bspm", "small"))}
+    assert {CONTROL, "child_process", "weights_for_show"} < names
+    assert not names & {"labels_copied", "own_adam"}  # it has no optimiser
+
+
+def test_a_variation_is_as_expected_if_integrity_does_not_doubt_it() -> None:
+    entry = attacks.AttackEntry(name="quiet", what="w", honest=True)
+    for word, good in (("clean", True), ("unchecked", True), ("doubtful", False), ("void", False)):
+        assert attacks.AttackRow(entry, {"integrity": 0.5}, word).as_expected is good

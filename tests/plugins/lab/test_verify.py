@@ -1,0 +1,243 @@
+"""Code that somebody has, held against its paper: planned, run and read by real parts, with a chat
+server that says what a model might.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+from chat_server import chat_server
+from pydantic import ValidationError
+from sandbox_fixtures import settings_for
+
+from autoreproduce.claims.verdicts.trial_verdict import verdict_of
+from autoreproduce.errors import UsageError
+from autoreproduce.files.tree import Tree
+from autoreproduce.plugins.lab.handed_in import RunPlan
+from autoreproduce.plugins.lab.output_places import ClaimPlace, outputs_of
+from autoreproduce.plugins.lab.run_patches import RunPatch, patched
+from autoreproduce.plugins.lab.verify import VerifyRequest, verify_by_model, verify_by_places
+from autoreproduce.trials.steps import ExecutionResult
+
+PAPER = """# Means of few points
+Our estimator has a mean of 3.95833 and a largest value of 8.125 on the points. Its error is 0.5.
+"""
+CLAIMS = """```yaml
+- {row: [estimator], metric: mean, direction: match, value: 3.95833, scale: raw,
+   sentence: Our estimator has a mean of 3.95833}
+- {row: [estimator], metric: largest value, direction: match, value: 8.125, scale: raw,
+   sentence: Our estimator has a mean of 3.95833 and a largest value of 8.125}
+- {row: [estimator], metric: error, direction: lower, value: 0.5, scale: raw,
+   sentence: "Our estimator has a mean of 3.95833 and a largest value of 8.125 on the points. Its error is 0.5"}
+```"""
+PROGRAM = """
+import csv
+numbers = [float(row[0]) for row in csv.reader(open("data/points.csv"))]
+print("points", len(numbers))
+print(f"run of 3: mean {sum(numbers) / len(numbers):.6f}, largest {max(numbers):.4f}")
+"""
+LINE = "run of 3: mean 3.958333, largest 8.1250"
+
+
+def place(name: str, number: int, line: int = 2, text: str = LINE) -> dict[str, object]:
+    return {"id": name, "file": "stdout", "line": line, "number": number, "text": text}
+
+
+def note(kind: str, *quotes: str) -> dict[str, object]:
+    return {"kind": kind, "what": "no unit is given", "quotes": quotes}
+
+
+def handed_in(folder: Path) -> Path:
+    (folder / "code" / "data").mkdir(parents=True)
+    (folder / "code" / "run_it.py").write_text(PROGRAM)
+    (folder / "code" / "README.md").write_text("Run run_it.py\n")
+    (folder / "code" / "data" / "points.csv").write_text("1.5\n2.25\n8.125\n")
+    (folder / "paper.md").write_text(PAPER)
+    return folder / "code"
+
+
+@pytest.mark.slow
+def test_code_is_planned_run_and_held_against_its_paper(tmp_path: Path) -> None:
+    code, places = handed_in(tmp_path), [place("estimator_mean", 2)]
+    replies = [
+        CLAIMS,
+        json.dumps({"command": "python main.py", "packages": [], "why": "customary"}),
+        json.dumps({"command": "sed -i s/3/4/ run_it.py && python run_it.py"}),
+        json.dumps({"command": "python run_it.py", "packages": [], "why": "the README"}),
+        json.dumps({"places": [*places, place("estimator_largest_value", 9)]}),
+        json.dumps({"places": [*places, place("estimator_largest_value", 3)]}),
+        json.dumps({"notes": [note("misprint", "Its error is 0.5"), note("undefined", "nowhere")]}),
+        json.dumps({"notes": [note("misprint", "Its error is 0.5")]}),
+    ]
+    with chat_server(replies) as server:
+        settings = settings_for(
+            "process", runs_dir=tmp_path / "runs", model="any", base_url=server.base_url, seeds=2
+        )
+        asked = VerifyRequest(str(code), settings, tmp_path / "paper.md")
+        done = verify_by_model(asked)
+        prompts = [request.prompt for request in server.requests]
+    assert len(prompts) == len(replies)
+    assert "points.csv" in prompts[1] and "Run run_it.py" in prompts[1]
+    assert "3.95833" not in prompts[1] and "can't open file" in prompts[2]
+    assert "changes what is computed" in prompts[3] and "that line has 3 numbers" in prompts[5]
+    found = verdict_of(done.path)
+    assert found and [one.verdict.values for one in found.claims] == [
+        (3.958333,) * 2,
+        (8.125,) * 2,
+        (),
+    ]
+    assert [one.verdict.word for one in found.claims] == [
+        "reproduced",
+        "reproduced",
+        "not measured",
+    ]
+    assert any("estimator_error" in warning for warning in done.outcome.warnings)
+    told = done.outcome.details["sections"]
+    assert told["Where each number stands"][0] == ("estimator_mean: stdout, line 2", LINE)
+    assert told["Notes on the paper"] == [("misprint: no unit is given", "Its error is 0.5")]
+    assert "doesn't have these words: 'nowhere'" in prompts[7]
+    page = (done.path / "report.html").read_text()
+    assert "Notes on the paper" in page and "Its error is 0.5" in page
+
+
+@pytest.mark.slow
+def test_with_command_and_places_no_model_is_asked(tmp_path: Path) -> None:
+    code = handed_in(tmp_path)
+    asked = VerifyRequest(
+        str(code),
+        settings_for("process", runs_dir=tmp_path / "runs"),
+        tmp_path / "paper.md",
+        claims=["estimator: mean = 3.95833", "estimator: largest value = 8.1250"],
+        run="python run_it.py",
+        metric_from=["estimator_mean=stdout:#2.2", "estimator_largest_value=stdout:largest"],
+    )
+    [scored] = verify_by_places(asked)
+    assert scored.sentence.startswith("Reproduced: numbers reached, 2 of 2 in every printed digit")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sed -i s/1/2/ a.py",
+        "python -c 'print(1)'",
+        "echo 1 > main.py",
+        "cat > x.py << EOF",
+        "patch -p1",
+    ],
+)
+def test_a_plan_that_changes_what_is_computed_is_refused(command: str) -> None:
+    with pytest.raises(ValidationError, match="run the code as it is"):
+        RunPlan(command=command)
+
+
+BROKEN = """
+import numpy as np
+from sklearn.externals import joblib
+device = "cuda:0"
+data = np.loadtxt("/home/jane/data/points.csv")
+error = np.mean((data - 2) ** 2).cuda()
+ranks = data.astype(np.int)
+plt.plot(ranks)
+plt.show()
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("cuda:0", "cpu"),
+        (" ** 2).cuda()", " ** 2)"),
+        ("np.int)", "int)"),
+        ("from sklearn.externals import joblib", "import joblib"),
+        ("/home/jane/data/points.csv", "data/points.csv"),
+        ("plt.show()", "print('error', error)"),
+    ],
+)
+def test_a_patch_may_change_how_code_is_run(tmp_path: Path, old: str, new: str) -> None:
+    (tmp_path / "run.py").write_text(BROKEN)
+    found = patched(Tree(tmp_path), [RunPatch(file="run.py", old=old, new=new, why="to run")])
+    assert not found.refused and new in found.files["run.py"]
+    [(text, diff)] = found.shown
+    assert text == "run.py: to run" and "\n-" in diff and "\n+" in diff
+    assert (tmp_path / "run.py").read_text() == BROKEN
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("data - 2", "data - 3", "touches what is computed"),
+        ("np.mean(", "np.median(", "touches what is computed"),
+        ("data/points.csv", "data/other.csv", "touches what is computed"),
+        ("/home/jane/data/", "/home/jane/test/", "touches what is computed"),
+        ("plt.show()", "print(error * 0.5)", "touches what is computed"),
+        ("plt.show()", "print('error 0.031')", "touches what is computed"),
+        ("import numpy as np", "import mine as np", "imports something else as np"),
+        ("from sklearn.externals import", "from mine import", "imports something else as joblib"),
+        ("np.int)", "np.int))", "line 7 isn't this Python's"),
+        ("data", "points", "is there 4 times"),
+    ],
+)
+def test_a_patch_that_touches_a_number_is_refused(
+    tmp_path: Path, old: str, new: str, why: str
+) -> None:
+    (tmp_path / "run.py").write_text(BROKEN)
+    found = patched(Tree(tmp_path), [RunPatch(file="run.py", old=old, new=new, why="to run")])
+    assert not found.files and not found.shown and why in found.refused[0]
+
+
+@pytest.mark.slow
+def test_patches_stand_in_the_report_and_further_runs_have_them(tmp_path: Path) -> None:
+    code = handed_in(tmp_path)
+    (code / "run_it.py").write_text(PROGRAM.replace("import csv", "import cPickle\nimport csv"))
+    patches = [
+        {"file": "run_it.py", "old": "import cPickle", "new": "import pickle as cPickle"},
+        {"file": "run_it.py", "old": "sum(numbers)", "new": "sum(numbers) + 1"},
+    ]
+    told = [one | {"why": "Python 3"} for one in patches]
+    replies = [
+        CLAIMS,
+        json.dumps({"command": "python run_it.py", "patches": told}),
+        json.dumps({"places": [place("estimator_mean", 2)]}),
+        json.dumps({"notes": []}),
+    ]
+    with chat_server(replies) as server:
+        settings = settings_for(
+            "process", runs_dir=tmp_path / "runs", model="any", base_url=server.base_url, seeds=2
+        )
+        done = verify_by_model(VerifyRequest(str(code), settings, tmp_path / "paper.md"))
+    found = verdict_of(done.path)
+    assert found and found.claims[0].verdict.values == (3.958333,) * 2
+    page = (done.path / "report.html").read_text()
+    assert "Changes to how the code is run" in page and "+import pickle as cPickle" in page
+    assert any("it touches what is computed" in one for one in done.outcome.warnings)
+
+
+def test_a_plan_takes_names_of_packages_alone() -> None:
+    assert RunPlan(command="bash run.sh", packages=["numpy==1.26.4"]).packages
+    with pytest.raises(ValidationError):
+        RunPlan(command="bash run.sh", packages=["git+https://example.org/x"])
+
+
+def test_what_a_run_wrote_is_looked_into_and_what_was_there_is_not(tmp_path: Path) -> None:
+    (tmp_path / "old.csv").write_text("a\n")
+    (tmp_path / "new.csv").write_text("b\n")
+    (tmp_path / "weights.bin").write_text("c\n")
+    run = ExecutionResult(command="x", exit_code=0, stdout="hello", stderr="", seconds=1.0)
+    found = outputs_of(run, tmp_path, {"old.csv": 2})
+    assert found == {"stdout": "hello", "new.csv": "b\n"}
+
+
+def test_a_place_is_one_that_metric_from_takes() -> None:
+    one = ClaimPlace.model_validate(place("a", 3))
+    assert one.place == "stdout:#2.3"
+
+
+def test_code_or_paper_that_is_missing_is_said_at_once(tmp_path: Path) -> None:
+    settings = settings_for("process")
+    with pytest.raises(UsageError, match="does not exist"):
+        VerifyRequest(str(tmp_path / "none"), settings, tmp_path)
+    with pytest.raises(UsageError, match="--paper FILE or --arxiv"):
+        VerifyRequest(str(tmp_path), settings)
+    asked = VerifyRequest(str(tmp_path), settings, tmp_path, metric_from=["a=stdout:b"])
+    with pytest.raises(UsageError, match="needs all three"):
+        verify_by_places(asked)

@@ -1,0 +1,114 @@
+"""Each kind of thing that people hand each other has a loader, and each loader its kind.
+
+A module that opens or parses a file is found in the source by the functions that do so. A new one
+fails here until it says which kind it reads, or that the file is one of ours.
+"""
+
+import ast
+from pathlib import Path
+
+import autoreproduce
+from autoreproduce.files.handed_over import KINDS
+
+PACKAGE = Path(autoreproduce.__file__).parent
+READERS = {"read_plain", "parse_yaml", "yaml_value", "confined", "tomllib.loads"}
+LOADERS = {
+    "agents/shared_replies.py": "trial",
+    "benchmarks/reproducebench/paired.py": "trial",
+    "benchmarks/reproducebench/recomputing.py": "program",
+    "benchmarks/reproducebench/serving.py": "program",
+    "claims/claim.py": "trial",
+    "claims/experiments.py": "paper",
+    "claims/readings.py": "trial",
+    "claims/replies.py": "model server",
+    "claims/verdicts/trial_verdict.py": "trial",
+    "evaluation/judging/program.py": "program",
+    "evaluation/outside_run.py": "program",
+    "evaluation/report/figures.py": "trial",
+    "evaluation/scorers/integrity.py": "trial",
+    "evaluation/scorers/structure.py": "trial",
+    "evaluation/scoring.py": "trial",
+    "evaluation/structure/save.py": "trial",
+    "evaluation/tables/rows.py": "trial",
+    "files/bounded.py": "the reader itself",
+    "files/shared.py": "the reader itself",
+    "method/choices.py": "paper",
+    "method/claims.py": "paper",
+    "method/paper_lineage/cache.py": "lineage entry",
+    "method/paper_lineage/summarise.py": "paper",
+    "models/tape.py": "tape",
+    "papers/reading.py": "paper",
+    "plugins/external_agents/agent_file.py": "agent",
+    "plugins/external_agents/gateway/exchange.py": "agent server",
+    "plugins/integrations/skill.py": "the reader itself",
+    "plugins/lab/attacks.py": "task folder",
+    "plugins/lab/controls.py": "task folder",
+    "plugins/masked/parsing.py": "program",
+    "plugins/masked/rows.py": "data set",
+    "plugins/masked/taskset.py": "data set",
+    "plugins/paperbench/grade.py": "trial",
+    "plugins/paperbench/grade_tables.py": "trial",
+    "plugins/paperbench/papers.py": "rubric",
+    "plugins/paperbench/reproduction.py": "program",
+    "plugins/paperbench/rerun.py": "program",
+    "plugins/paperbench/rubric.py": "rubric",
+    "runner/conclude.py": "trial",
+    "runner/past_trials.py": "the reader itself",
+    "runner/preview.py": "paper",
+    "runner/settings.py": "settings",
+    "runner/suite/finished.py": "trial",
+    "runner/suite/job.py": "job",
+    "runner/suite/lines.py": "suite",
+    "runner/suite/plan.py": "settings",
+    "runner/whole_paper/plan.py": "paper",
+    "runner/whole_paper/results.py": "trial",
+    "sandboxes/package_lists.py": "program",
+    "trials/chain.py": "trial",
+    "trials/journal.py": "trial",
+    "trials/journal_reader.py": "trial",
+    "trials/machines.py": "trial",
+    "trials/measurement.py": "trial",
+    "trials/predictions_file.py": "program",
+    "trials/summary.py": "trial",
+    "trials/trial.py": "trial",
+    "trials/workspace.py": "trial",
+}
+# Names become modules here alone, of tables and entry points, or once their user typed them.
+IMPORTERS = {
+    *("__init__.py", "benchmarks/__init__.py", "cli/app.py", "evaluation/scorers/__init__.py"),
+    *("files/confined.py", "plugins/__init__.py", "plugins/integrations/__init__.py"),
+    *("runner/executors/__init__.py", "sandboxes/__init__.py", "sandboxes/pip_for_sandbox.py"),
+    *("solvers/__init__.py", "solvers/autoreproduce.py"),
+    "benchmarks/reproducebench/task_code.py",  # of the content that ships
+    "method/short_run.py",  # runs in the sandbox
+}
+
+
+def callers(names: set[str]) -> set[str]:
+    """The modules of the package that call one of these functions."""
+    found = set()
+    for path in PACKAGE.rglob("*.py"):
+        called = (
+            ast.unparse(node.func)
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute)
+        )
+        if names & set(called):
+            found.add(str(path.relative_to(PACKAGE)))
+    return found
+
+
+def test_each_module_that_reads_a_file_of_others_says_which_kind() -> None:
+    unknown = callers(READERS) - set(LOADERS)
+    assert not unknown, "say in LOADERS which kind it reads, and what a stranger's file may do"
+    assert set(LOADERS.values()) - {"the reader itself"} <= set(KINDS)
+
+
+def test_names_become_modules_only_where_tables_are() -> None:
+    assert callers({"resolve_name", "import_module", "__import__", "exec", "eval"}) <= IMPORTERS
+
+
+def test_the_page_on_security_has_a_line_for_each_kind() -> None:
+    page = (PACKAGE.parent / "docs" / "security.md").read_text()
+    for name, kind in KINDS.items():
+        assert f"| {name} | {kind.may} |" in page, name
