@@ -182,9 +182,7 @@ class SlurmExecutor(Executor[Job, EndedTrial]):
         import submitit
         from submitit.core.utils import FailedJobError
 
-        # A new folder each time: submitit links its files, and what lies in one that came from
-        # somebody else may be a link too.
-        scripts = self.folder / SCRIPTS / uuid.uuid4().hex
+        scripts = self.folder / SCRIPTS / uuid.uuid4().hex  # one from others may hold links
         executor = submitit.SlurmExecutor(scripts, python=self.options.python or sys.executable)
         executor.update_parameters(**self._parameters(needs), array_parallelism=len(jobs))
         files = [str(job.folder / JOB) for job in jobs]
