@@ -283,13 +283,26 @@ def test_a_job_reaches_out_only_if_its_user_trusts_it(tmp_path: Path, planted: P
     assert read_job(file, trust=True).solver == "evil_solver:Solver" and not planted.exists()
 
 
+def test_a_job_whose_suite_is_no_path_is_one_clear_error(tmp_path: Path) -> None:
+    plan = plan_suite(handed_suite(tmp_path / "s"), trust=True)
+    file = write_job(job_of(plan, plan.trials[0], tmp_path / "out", "", None))
+    changed = json.loads(file.read_text()) | {"suite": "/tmp/a\0b"}
+    file.write_text(json.dumps(changed))
+    with pytest.raises(UsageError, match="is no job"):
+        read_job(file)
+
+
 def test_no_key_in_an_address_is_written_down(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = {"base_url": "https://a-token@host.invalid/v1"}
+    settings = {
+        "base_url": "https://a-token@host.invalid/v1",
+        "github_url": "https://me:a-token@git.invalid",
+    }
     plan = plan_suite(handed_suite(tmp_path / "s", settings=settings), trust=True)
     job = job_of(plan, plan.trials[0], tmp_path / "out", "", None)
-    assert job.secret_address and "a-token" not in job.model_dump_json()
+    assert job.secret_addresses == ["base_url", "github_url"]
+    assert "a-token" not in job.model_dump_json()
     line = ["autoreproduce", "suite", "s.yaml", "--notify", "https://x/a-key", "--notify=y", "-q"]
     monkeypatch.setattr("sys.argv", line)
     assert command_line() == "python -m autoreproduce suite s.yaml -q"

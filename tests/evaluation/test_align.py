@@ -61,10 +61,19 @@ def task():
 def score(tmp_path, task):
     """Scores a small program by one judge (or those named) behind a server."""
 
-    def run(server, levels, files=None, repeats=1, names=("judge-a",), budget=None, source=None):
+    def run(
+        server,
+        levels,
+        files=None,
+        repeats=1,
+        names=("judge-a",),
+        budget=None,
+        source=None,
+        machine="cache",
+    ):
         folder = tmp_path / "trial"
         lay_out(folder, Program(files or {"main.py": "print(1)  # by the authors\n"}), task).close()
-        settings = Settings(base_url=server.base_url, max_retries=0)
+        settings = Settings(base_url=server.base_url, max_retries=0, cache_dir=tmp_path / machine)
         shared = Budget.parse(budget)
         judges = [Judge(name, open_model(settings, name), settings, shared) for name in names]
         written = own_points(task) if source == "paper" else None
@@ -107,6 +116,14 @@ def test_key_points_of_another_source_add_an_entry(score):
         folder, _ = score(server, ["mixed"], source="paper")
     sources = [entry["details"]["asked"]["points"]["source"] for entry in read_scores(folder)]
     assert sources == ["curated", "paper"]
+
+
+def test_replies_that_came_with_a_trial_from_another_machine_are_not_read(score):
+    with chat_server([points(20, 20, 20, 20, 20), points(1, 1, 1, 1, 1)]) as server:
+        assert score(server, ["mixed"])[1][0].value == 100
+        assert score(server, ["mixed"])[1][0].value == 100  # nothing is asked twice here
+        assert score(server, ["mixed"], machine="another")[1][0].value == 5
+    assert len(server.requests) == 2
 
 
 def test_the_levels_begin_alike_so_that_a_prompt_cache_finds_them(score):

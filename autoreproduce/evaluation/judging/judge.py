@@ -2,14 +2,15 @@
 a folder of its own.
 
 A question's folder has the digest of all that was asked, so scoring again with the same question
-costs nothing and with another one it is asked anew. A reply that could not be used is kept where it
-is, and the next time the question gets a folder of its own: an unusable reply is never a score, and
-never for ever.
+on the same machine costs nothing and with another one it is asked anew. A reply that could not be
+used is kept where it is, and the next time the question gets a folder of its own: an unusable reply
+is never a score, and never for ever.
 """
 
 from __future__ import annotations
 
 import re
+import secrets
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -77,9 +78,8 @@ class Judge:
         verdict. Raises BudgetError before a call that would pass the budget.
         """
         text = self.prompts().render(name, role="judge", **variables)
-        place = _place(
-            home / "judge" / _slug(self.name), f"{name}-{repeat}-{digest([text, self.name])[:8]}"
-        )
+        asked = digest([text, self.name, _own_key(self.settings.cache_dir)])
+        place = _place(home / "judge" / _slug(self.name), f"{name}-{repeat}-{asked[:16]}")
         verdict, reason = None, ""
         with open_journal(place, self._identity()) as journal:
             journal.phase(name)
@@ -104,6 +104,22 @@ class Judge:
             "temperature": self.settings.model.temperature,
             "prompts": self.prompts().digest(),
         }
+
+
+def _own_key(cache: Path) -> str:
+    """A random word of this machine's, made once. A trial's folder may be a stranger's: no reply
+    in it is read again unless its question's folder is named with this word.
+    """
+    file, made = cache / "judging.key", secrets.token_hex(16)
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        with file.open("x") as new:
+            new.write(made)
+    except FileExistsError:
+        return file.read_text() or made
+    except OSError:  # then each question is asked anew
+        return made
+    return made
 
 
 def _slug(name: str) -> str:

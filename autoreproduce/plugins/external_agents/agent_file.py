@@ -22,7 +22,9 @@ from autoreproduce.files.shared import read_plain
 from autoreproduce.solvers.limits import AgentLimits
 from autoreproduce.task import folder_name
 
-Pinned = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*(\[[a-z,]+\])?==[^=\s]+$")]
+Pinned = Annotated[
+    str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*(\[[a-z,]+\])?==[A-Za-z0-9.+!_-]+$")
+]
 NpmName = Annotated[str, Field(pattern=r"^(@[a-z0-9-]+/)?[a-z0-9][a-z0-9._-]*$")]
 Version = Annotated[str, Field(pattern=r"^\d+\.\d+\.\d+[A-Za-z0-9.+-]*$")]
 Variable = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")]

@@ -7,9 +7,9 @@ and an address with a password, come from the environment of whoever attempts it
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
@@ -18,7 +18,7 @@ from autoreproduce.errors import UsageError
 from autoreproduce.files.handed_over import reaching
 from autoreproduce.files.shared import read_plain
 from autoreproduce.models.errors import shown
-from autoreproduce.runner.settings import by_flag, load_settings
+from autoreproduce.runner.settings import PREFIX, by_flag, load_settings
 from autoreproduce.runner.suite.finished import make_folder
 from autoreproduce.solvers import is_registered
 from autoreproduce.task import FolderName, Task
@@ -64,8 +64,8 @@ class Job(BaseModel):
     command: str = ""
     retry_after: list[float] = []
     needs: Needs = Needs()
-    secret_address: bool = Field(
-        False, description="the model's address has a password and is not in this file"
+    secret_addresses: list[str] = Field(
+        [], description="settings whose address has a password and is not in this file"
     )
     _settings: Settings | None = PrivateAttr(None)  # in the process that made it
 
@@ -84,10 +84,10 @@ class Job(BaseModel):
         if self._settings is not None:
             return self._settings
         settings = load_settings(self.settings)
-        if self.secret_address and not settings.model.base_url:
+        if missing := [n for n in self.secret_addresses if n not in settings.given()]:
             raise UsageError(
-                "the model's address has a password, and a job holds no secret",
-                fix="set AUTOREPRODUCE_BASE_URL where the trial is attempted",
+                f"the address of {missing[0]} has a password, and a job holds no secret",
+                fix=f"set {PREFIX}{missing[0].upper()} where the trial is attempted",
             )
         return settings
 
@@ -114,7 +114,7 @@ def job_of(plan: Plan, planned: Planned, folder: Path, command: str, data: Path 
         command=shown(command),
         retry_after=plan.suite.retry_after,
         needs=_needs(settings, found.task, plan.suite.gpus_per_trial),
-        secret_address=_has_password(settings),
+        secret_addresses=_with_passwords(settings),
     )
     job._settings = settings
     return job
@@ -134,6 +134,7 @@ def read_job(path: Path, trust: bool = False) -> Job:
     """
     try:
         job = Job.model_validate_json(read_plain(path))
+        job.folder.resolve()  # ValueError for a NUL
     except FileNotFoundError:
         raise UsageError(f"{path} does not exist", fix=f"name the {JOB} of a trial") from None
     except ValueError as error:
@@ -161,15 +162,17 @@ def _refuse_reaching(job: Job, path: Path) -> None:
 def _portable(settings: Settings) -> dict[str, Any]:
     """The settings that were given, as JSON with absolute paths, without secrets."""
     flat = settings.flat()
-    given = {name: flat[name] for name in settings.given() | {"seed", *PATHS} if name not in SECRET}
-    if _has_password(settings):
-        del given["base_url"]
+    left_out = {*SECRET, *_with_passwords(settings)}
+    names = (settings.given() | {"seed", *PATHS}) - left_out
+    given = {name: flat[name] for name in names}
     paths = {name: str(each.resolve()) for name, each in given.items() if isinstance(each, Path)}
     return {**{name: each for name, each in given.items() if each is not None}, **paths}
 
 
-def _has_password(settings: Settings) -> bool:
-    return "@" in urlsplit(settings.model.base_url or "").netloc  # a user alone may be a token
+def _with_passwords(settings: Settings) -> list[str]:
+    """The names of the settings that are such an address: a user alone may be a token."""
+    texts = {name: value for name, value in settings.flat().items() if isinstance(value, str)}
+    return sorted(name for name, text in texts.items() if re.match(r"\w+://[^/?#]*@", text))
 
 
 def _needs(settings: Settings, task: Task, gpus: float) -> Needs:

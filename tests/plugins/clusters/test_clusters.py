@@ -298,6 +298,31 @@ def test_what_no_node_can_meet_is_refused_at_once(cluster: str, tmp_path: Path) 
     assert "1000" in done.stderr and "cpus" in done.stderr
 
 
+SESSION = """
+import ray
+ray.init("auto", log_to_driver=False, logging_level=50)
+print(ray._private.worker._global_node.get_session_dir_path())
+"""
+
+
+@pytest.mark.parametrize("cluster", [pytest.param("ray", marks=pytest.mark.ray)], indirect=True)
+def test_a_key_reaches_the_tasks_and_no_log_of_rays(
+    cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = "a-key-that-no-log-may-have-7f3a"
+    monkeypatch.setenv("AUTOREPRODUCE_API_KEY", key)
+    options = {"ray": {"env": ["AUTOREPRODUCE_API_KEY"]}}
+    file = lay_out(tmp_path, ("one",), settings=SMALL, executor=options)
+    with chat_server(lambda request: Answer("7")) as server:
+        ended_well(file, server.base_url)
+    sent = {name.lower(): value for name, value in server.requests[0].headers.items()}
+    assert sent["authorization"] == f"Bearer {key}"
+    session = printed_by(sys.executable, "-c", SESSION).split()[-1]
+    logs = Path(session) / "logs"
+    assert any(logs.iterdir())
+    assert printed_by("grep", "-rl", key, str(logs)) == ""
+
+
 @pytest.mark.parametrize("cluster", [pytest.param("slurm", marks=pytest.mark.slurm)], indirect=True)
 def test_a_preempted_job_and_one_of_a_node_that_went_down_resume_at_their_step(
     cluster: str, tmp_path: Path

@@ -198,6 +198,7 @@ def test_killed_in_the_midst_it_is_resumed_and_no_finished_step_repeated(tmp_pat
         ("name: small\nprotocol: gopher\ncommand: x\n", "protocol: Input should be 'chat'"),
         ("name: small\nprotocol: chat\ncommand: x\nspeed: 3\n", "speed: Extra inputs"),
         ("name: small\nprotocol: chat\ncommand: x\npip: [left]\n", "pip.0: String should match"),
+        ("name: s\nprotocol: chat\ncommand: x\npip: ['a==file:///tmp']\n", "pip.0: String should"),
         ("name: small\nprotocol: chat\ncommand: x\nfiles: {../a: b}\n", "must be a path below"),
         ("name: [", "is no agent's file"),
         ("a: &x 1\nb: *x\n", "is no agent's file"),
