@@ -1,5 +1,7 @@
 """Programs whose truth is known: their files, the table, and one that is really run."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -108,9 +110,35 @@ def test_a_control_is_run_and_its_faults_are_seen(
     assert "| mean | 3 | 2 of 2 (34%–100%) | 0 of 1 (0%–79%) | 2 | 3 | 0 of 3 (0%–56%) |" in table
 
 
+# Without what takes a minute and more.
+FROM_PACKAGES = [
+    name
+    for name in control_names()
+    if not read_control(name).repository
+    and name not in ("privileged-distillation", "online-boosting", "worst-cases")
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FROM_PACKAGES)
+def test_a_control_made_of_packages_reaches_its_targets(name: str, tmp_path: Path) -> None:
+    if packages := read_control(name).packages:
+        asked = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", packages[0]]
+        done = subprocess.run([*asked, "--dest", str(tmp_path)], capture_output=True, text=True)
+        if done.returncode:
+            pytest.skip(f"no package index here: {done.stderr.strip().splitlines()[-1]}")
+    settings = settings_for(
+        "process", disk_gb=2, memory_gb=4, runs_dir=tmp_path / "runs", cache_dir=tmp_path / "cache"
+    )
+    said: list[str] = []
+    assert run_controls([name], tmp_path / "out", settings, said.append), said[-1]
+
+
 @pytest.mark.slow
 @pytest.mark.network
 def test_the_controls_that_ship_reach_their_targets(tmp_path: Path) -> None:
-    settings = settings_for("process", runs_dir=tmp_path / "runs", cache_dir=tmp_path / "cache")
+    settings = settings_for(
+        "process", disk_gb=2, memory_gb=4, runs_dir=tmp_path / "runs", cache_dir=tmp_path / "cache"
+    )
     said: list[str] = []
     assert run_controls([], tmp_path / "out", settings, said.append), said[-1]
