@@ -15,8 +15,8 @@ from autoreproduce.config import Settings
 from autoreproduce.errors import BudgetError, TrialError, UsageError
 from autoreproduce.models.budget import Budget, Cost
 from autoreproduce.runner.suite import leases
+from autoreproduce.runner.suite.attempting import TrialBudget
 from autoreproduce.runner.suite.leases import Gpus, divided
-from autoreproduce.runner.suite.money import TrialBudget
 
 
 def test_processors_are_divided_and_never_less_than_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,8 +20,11 @@ from autoreproduce.models.budget import Budget, Cost
 from autoreproduce.models.tape import CallSite
 from autoreproduce.papers import read_paper
 from autoreproduce.plugins.external_agents.agent_file import AgentFile, read_agent
-from autoreproduce.plugins.external_agents.agent_install import installed_agent
-from autoreproduce.plugins.external_agents.agent_run import AgentRun, keep_own_files
+from autoreproduce.plugins.external_agents.agent_run import (
+    AgentRun,
+    installed_agent,
+    keep_own_files,
+)
 from autoreproduce.plugins.external_agents.gateway.calls import AgentCalls
 from autoreproduce.solvers.left_program import LeftProgram, refuse_masked
 from autoreproduce.solvers.left_repository import left_repository
