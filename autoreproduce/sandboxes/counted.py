@@ -5,10 +5,10 @@ program was written, and the run is watched from outside: how much it computed, 
 opened the data at all. Every other run of a trial sees the data as they are, for a program is
 developed by looking at its numbers.
 
-Which files were opened is seen by the kernel's inotify from outside: a sandbox on the same kernel shows a program the very folder that is watched here, so that whatever
-the program does inside, its opening of a file is an event out here. Others that open the same files
-meanwhile (another trial over the same data) are seen too: that a file was opened is no proof, that
-none was is one.
+Which files were opened is seen by the kernel's inotify from outside: a sandbox on the same kernel
+shows a program the very folder that is watched here, so that whatever the program does inside, its
+opening of a file is an event out here. Others that open the same files meanwhile (another trial
+over the same data) are seen too: that a file was opened is no proof, that none was is one.
 """
 
 from __future__ import annotations
