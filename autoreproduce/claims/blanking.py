@@ -12,8 +12,6 @@ By place and not by value: a momentum of 0.9 stays, though a claimed accuracy is
 What is derived from a value ("twice as good") is not found.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from autoreproduce.claims.claim import Claim

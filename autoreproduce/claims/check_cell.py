@@ -1,7 +1,5 @@
 """Whether a cell holds a claim's number, with its percent sign, its multiplier and its ±."""
 
-from __future__ import annotations
-
 import math
 import re
 

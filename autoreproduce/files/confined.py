@@ -14,8 +14,6 @@ It costs a start of Python (about 0.4 s), once a paper, archive or array file. S
 are read by the dozen (JSON, YAML, Python source) need none: `bounded` has proven limits for them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import importlib

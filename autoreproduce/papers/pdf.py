@@ -6,8 +6,6 @@ hanging indents where an entry begins. What it cannot give is formulas as such, 
 the LaTeX source has those.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from pathlib import Path

@@ -2,8 +2,6 @@
 used.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import shutil

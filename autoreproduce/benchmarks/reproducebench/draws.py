@@ -6,8 +6,6 @@ decoys lie in place of the test targets, drawn from the same seed. The seed is k
 measurement: whoever has it makes the same data again.
 """
 
-from __future__ import annotations
-
 import secrets
 import shutil
 import time

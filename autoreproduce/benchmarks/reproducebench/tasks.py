@@ -4,8 +4,6 @@ A folder is content. What it holds as Python (`prepare.py`, `metric.py`) is ours
 process; `preprocess.py` and `reference/` run in a sandbox like any program.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches

@@ -10,8 +10,6 @@ numbers at four digits all are right by chance once in 10⁸, and of ten numbers
 is known. What counts is how likely so many agreements are among all that were as exactly printed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 

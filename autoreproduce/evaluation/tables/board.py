@@ -4,8 +4,6 @@ A mean over trials of other profiles, judges or modes would compare nothing, so 
 refused. What others published is below, marked: on another scale, and not measured here.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Writes tables as Markdown, LaTeX, CSV and JSON, and draws what a table does not show."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -5,8 +5,6 @@ command line: it is not lost when the client or this server ends, and starting t
 resumes it. Whoever starts the server chooses models, sandbox and budget; a client cannot.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Callable, Sequence
 from functools import wraps

@@ -4,8 +4,6 @@ Answers are saved, so the same command resumes a grading that was killed, and wi
 one that its budget stopped.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ not use.
 In a clone without Git LFS the paper and its addenda are pointer files, which are no texts.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 

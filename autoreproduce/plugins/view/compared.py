@@ -1,7 +1,5 @@
 """Trials side by side: their facts, curves over one another, claims, choices and programs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -8,8 +8,6 @@ the limit together. What is in a trial's journal was counted when the suite bega
 counted again as it is replayed.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

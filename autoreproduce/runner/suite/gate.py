@@ -10,8 +10,6 @@ that succeed decides: if they changed with the limit, more in flight bring more,
 they did not, the provider grants no more than that, and it goes down. Without refusals it rises.
 """
 
-from __future__ import annotations
-
 import math
 import random
 import threading

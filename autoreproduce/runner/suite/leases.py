@@ -1,7 +1,5 @@
 """Scarce resources of a machine, divided among the trials that run at once: processors, GPUs."""
 
-from __future__ import annotations
-
 import os
 import platform
 import secrets

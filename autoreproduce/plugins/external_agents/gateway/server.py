@@ -5,8 +5,6 @@ so is the number that are served at once; what waits longer waits in the kernel.
 its connection, and an error has the form of the protocol that was spoken.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
