@@ -104,7 +104,12 @@ def blank_values(text: str, claims: Sequence[Claim]) -> str:
         *((one.start, one.end) for one in results.claimed(text, outside)),
         *((one.start, one.end) for one in results.others(text, outside)),
     ]
-    return _with_places_withheld(text, places)
+    parts, at = [], 0
+    for start, end in sorted(set(places), key=lambda place: (place[0], -place[1])):
+        if start >= at:
+            parts += [text[at:start], WITHHELD]
+            at = end
+    return "".join([*parts, text[at:]])
 
 
 def leaks(text: str, claims: Sequence[Claim]) -> list[Leak]:
@@ -113,15 +118,6 @@ def leaks(text: str, claims: Sequence[Claim]) -> list[Leak]:
     Tables are read as lines here, and not as tables: so what a table's reader overlooks is found.
     """
     return StatedResults(claims).claimed(text, [(0, len(text))])
-
-
-def _with_places_withheld(text: str, places: Sequence[tuple[int, int]]) -> str:
-    parts, at = [], 0
-    for start, end in sorted(set(places), key=lambda place: (place[0], -place[1])):
-        if start >= at:
-            parts += [text[at:start], WITHHELD]
-            at = end
-    return "".join([*parts, text[at:]])
 
 
 def _places_in_tables(
@@ -148,7 +144,11 @@ def _claim_cells(claim: Claim, table: PaperTable, tables: Sequence[PaperTable]) 
     named = bool(claim.table) and table in tables_named(claim.table, tables)
     if not cells and named:
         return [cell for cell in table.cells if _holds_result(claim, cell)]
-    return [cell for cell in cells if named or _values(claim, cell)]
+    return [
+        cell
+        for cell in cells
+        if named or any(is_value_of(claim, number, cell.factor) for number in cell.numbers)
+    ]
 
 
 def _repeats_claim(claim: Claim, cell: Cell) -> bool:
@@ -158,10 +158,6 @@ def _repeats_claim(claim: Claim, cell: Cell) -> bool:
     there = set(name_of(" ".join((*cell.row_path, *cell.column))).split())
     names = (claim.metric.replace("_", " "), *claim.column)
     return any(named_in(word, there) for name in names for word in words(name))
-
-
-def _values(claim: Claim, cell: Cell) -> bool:
-    return any(is_value_of(claim, number, cell.factor) for number in cell.numbers)
 
 
 def _holds_result(claim: Claim, cell: Cell) -> bool:

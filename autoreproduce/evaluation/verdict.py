@@ -77,7 +77,7 @@ def judge_trial(
     if readings is not None and whole.word == "not comparable":
         readings = readings.model_copy(update={"comparable": False})
     level, words = number_words(outcome, task)
-    values = _values(runs)
+    values = [run.value for run in runs if run.value is not None and is_usable(run.value)]
     return TrialVerdict(
         sentence=_with_readings(_sentence(whole, judged, claims, words), readings),
         level=_level(whole, level, readings),
@@ -243,8 +243,3 @@ def _remarks(
     if whole.single and len(runs) == 1 and comparable:
         found.append("One run: --seeds 3 repeats it with other seeds.")
     return found
-
-
-def _values(runs: Sequence[SeedRun]) -> list[float]:
-    """The runs' numbers, none of those without one."""
-    return [run.value for run in runs if run.value is not None and is_usable(run.value)]

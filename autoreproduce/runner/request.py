@@ -124,7 +124,9 @@ def record_of(request: Request, task: Task, settings: Settings, choice: ModelCho
         inputs={
             "paper_file": _absolute(request.paper_file),
             "paper_folder": _absolute(request.paper_folder),
-            "data": _absolute(_needed_again(request)),
+            "data": _absolute(
+                request.data if request.task.writes == "functions" else _own_data(request)
+            ),
             "tape": _absolute(_tape_of(settings)),
             "paper_digest": _digest_of(request.paper_file),
         },
@@ -134,11 +136,6 @@ def record_of(request: Request, task: Task, settings: Settings, choice: ModelCho
 def _own_data(request: Request) -> Path | None:
     """The data of a task of the user's own; where published data came from makes no difference."""
     return request.data if request.task.own else None
-
-
-def _needed_again(request: Request) -> Path | None:
-    """The data that a resumed trial reads where they lie: nothing prepared holds a copy of them."""
-    return request.data if request.task.writes == "functions" else _own_data(request)
 
 
 def _digest_of(file: Path | None) -> str | None:

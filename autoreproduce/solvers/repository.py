@@ -104,16 +104,12 @@ class RepositoryBench(Workbench):
         """As Workbench. Raises CommandError for a .py file that cannot be parsed."""
         for name, text in files.items():
             if name.endswith(".py"):
-                _require_python(name, text)
+                try:
+                    parse_python(text)
+                except SyntaxError as error:
+                    line = f", line {error.lineno}" if error.lineno else ""
+                    raise CommandError(f"{name}{line} would be no Python ({error.msg})") from None
         super().write(files, subject, why)
-
-
-def _require_python(name: str, text: str) -> None:
-    try:
-        parse_python(text)
-    except SyntaxError as error:
-        line = f", line {error.lineno}" if error.lineno else ""
-        raise CommandError(f"{name}{line} would be no Python ({error.msg})") from None
 
 
 @dataclass

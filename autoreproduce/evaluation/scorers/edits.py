@@ -27,12 +27,8 @@ class EditScorer:
             return Score(self.name, None, "not scored: the trial recorded no edits")
         total = {
             key: sum(phase.get(key, 0) for phase in outcome.edits.values())
-            for key in _count_names(outcome.edits)
+            for key in list(dict.fromkeys(key for phase in outcome.edits.values() for key in phase))
         }
         reason = ", ".join(f"{count} {key}" for key, count in total.items())
         turns = next(iter(total.values()), 0)
         return Score(self.name, float(turns), reason, {"phases": outcome.edits, "total": total})
-
-
-def _count_names(phases: dict[str, dict[str, int]]) -> list[str]:
-    return list(dict.fromkeys(key for phase in phases.values() for key in phase))

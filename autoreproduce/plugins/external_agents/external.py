@@ -69,7 +69,9 @@ class ExternalAgent:
     def solve(self, task: Task, models: Models, sandbox: Sandbox, trial: Trial) -> Submission:
         """Let the agent work, then run what it left."""
         refuse_masked(task, f"the agent {self.agent.name}")
-        limits = _limits_of(self.agent, self.settings)
+        seconds = self.settings.budget.attempt_seconds
+        minutes = self.agent.limits.minutes if seconds is None else seconds / 60
+        limits = self.agent.limits.model_copy(update={"minutes": minutes})
         workspace = Workspace(trial.folder)
         attempt = AgentAttempt(task, models, sandbox, trial, limits, workspace)
         trial.phase("attempt")
@@ -161,12 +163,6 @@ def agent_class(name: str) -> Any:
             super().__init__(agent, **options)
 
     return OneAgent
-
-
-def _limits_of(agent: AgentFile, settings: Settings) -> AgentLimits:
-    seconds = settings.budget.attempt_seconds
-    minutes = agent.limits.minutes if seconds is None else seconds / 60
-    return agent.limits.model_copy(update={"minutes": minutes})
 
 
 def _notes(calls: AgentCalls, done: Execution) -> list[str]:

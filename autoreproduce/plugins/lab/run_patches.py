@@ -169,9 +169,7 @@ def _shows(call: ast.Call) -> bool:
     inner = [node for part in (*call.args, *call.keywords) for node in ast.walk(part)]
     plain = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.keyword, ast.expr_context)
     return name in SHOWS and all(
-        isinstance(node, plain) and not _has_number(node) for node in inner
+        isinstance(node, plain)
+        and not (isinstance(node, ast.Constant) and any(c.isdigit() for c in str(node.value)))
+        for node in inner
     )
-
-
-def _has_number(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and any(c.isdigit() for c in str(node.value))

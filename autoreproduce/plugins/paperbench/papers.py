@@ -68,7 +68,11 @@ def load_paper(place: Path, paper: Path | None = None) -> RubricPaper:
         text,
         shown_texts["addendum.md"],
         shown_texts["judge.addendum.md"],
-        _addresses(read(folder / "blacklist.txt")),
+        [
+            line.strip()
+            for line in (read(folder / "blacklist.txt")).splitlines()
+            if line.strip() and line.strip().lower() != "none"
+        ],
         pointers,
     )
 
@@ -132,11 +136,3 @@ def _first_heading(text: str) -> str:
     return next(
         (line.strip("# ").strip() for line in text.splitlines() if line.startswith("# ")), ""
     )
-
-
-def _addresses(text: str) -> list[str]:
-    return [
-        line.strip()
-        for line in text.splitlines()
-        if line.strip() and line.strip().lower() != "none"
-    ]

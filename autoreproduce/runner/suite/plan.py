@@ -145,7 +145,9 @@ class Plan:
         self._settings: dict[str, Settings] = {}
         self._identities: dict[str, dict[str, Any]] = {}
         self._task_digests: dict[tuple[str, str], tuple[str, dict[str, str]]] = {}
-        self._prompts = _prompts_digest()
+        from autoreproduce.agents.prompts import Prompts
+
+        self._prompts = Prompts().digest()
 
     def choose(
         self, tasks: Sequence[str] = (), variants: Sequence[str] = (), trials: int | None = None
@@ -282,9 +284,3 @@ def _split(wanted: Sequence[str], there: list[str]) -> Iterator[str]:
             size = next((n for n in sizes if ",".join(parts[:n]) in there), 1)
             yield ",".join(parts[:size])
             parts = parts[size:]
-
-
-def _prompts_digest() -> str:
-    from autoreproduce.agents.prompts import Prompts
-
-    return Prompts().digest()
