@@ -10,29 +10,24 @@ verdict on its integrity beside it (`integrity.py`); where the run saw decoys, t
 claim is about them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from autoreproduce.contracts import Execution, Submission
 from autoreproduce.errors import CommandError
 from autoreproduce.files.shared import read_plain
+from autoreproduce.task import Task
 from autoreproduce.trials.integrity import Integrity, RunEvidence, integrity_of
 from autoreproduce.trials.metric_source import metrics_from
 from autoreproduce.trials.metrics_file import MetricsFile, is_usable, read_metrics
 from autoreproduce.trials.pair import Pair
 from autoreproduce.trials.predictions_file import entries_saved
 from autoreproduce.trials.served import Served
-
-if TYPE_CHECKING:
-    from autoreproduce.contracts import Execution, Submission
-    from autoreproduce.task import Task
-
 
 FEWEST_DIGITS = 3  # that two numbers share not by chance
 _VALIDATION = re.compile(r"(?<![a-z])(?:validation|valid|val|dev)(?![a-z])", re.IGNORECASE)

@@ -1,15 +1,9 @@
 """How much was changed to get there: turns and lines by phase, as in the paper's Table 6."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from autoreproduce.contracts import Score
-
-if TYPE_CHECKING:
-    from autoreproduce.evaluation.scorers import Setup
-    from autoreproduce.task import Task
-    from autoreproduce.trials.trial import Trial
+from autoreproduce.evaluation.scorers import Setup
+from autoreproduce.task import Task
+from autoreproduce.trials.trial import Trial
 
 
 class EditScorer:

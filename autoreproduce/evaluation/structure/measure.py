@@ -7,31 +7,25 @@ field's default, a keyword argument or a command-line default. All values found 
 given: a program may hold one for each profile.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
+from autoreproduce.config import Settings
+from autoreproduce.contracts import Execution
 from autoreproduce.evaluation.outside_run import OutsideRun
 from autoreproduce.files.bounded import parse_python
 from autoreproduce.files.tree import Tree, UnreadableError
+from autoreproduce.sandboxes.counted import TrialSandbox
 from autoreproduce.sandboxes.owners import temporary_folder
 from autoreproduce.sandboxes.package_lists import with_packages
 from autoreproduce.sandboxes.setup import SandboxSetup
+from autoreproduce.task import Task
 from autoreproduce.trials.probe.placing import FIRST_STEPS, probe_files
 from autoreproduce.trials.probe.schema import LARGEST, parse_structure
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from autoreproduce.config import Settings
-    from autoreproduce.contracts import Execution
-    from autoreproduce.sandboxes.counted import TrialSandbox
-    from autoreproduce.task import Task
-
 
 LARGEST_SETTING = 10**15  # no program trains for more epochs; a float holds it exactly
 _NAMES = {

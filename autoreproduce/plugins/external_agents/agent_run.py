@@ -10,8 +10,6 @@ Python agents come as wheels through the sandbox's own installer (`sandboxes/whe
 npm's archives without their scripts. What is there is mounted read-only into the agent's sandbox.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil
@@ -21,12 +19,11 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from filelock import FileLock
 
 from autoreproduce.config import Settings, digest
-from autoreproduce.contracts import Execution, Packages
+from autoreproduce.contracts import Execution, Packages, Sandbox
 from autoreproduce.errors import SandboxError, UsageError
 from autoreproduce.files.tree import Tree
 from autoreproduce.plugins.external_agents.agent_file import AgentFile
@@ -36,10 +33,6 @@ from autoreproduce.plugins.external_agents.gateway.server import Gateway
 from autoreproduce.sandboxes.owners import temporary_folder
 from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.solvers.left_program import OWN
-
-if TYPE_CHECKING:
-    from autoreproduce.contracts import Sandbox
-
 
 SECONDS = 1800.0  # that an installation may take
 DONE = "installed"

@@ -6,16 +6,15 @@ leaves counts. Each of its calls is a step of the journal. An attempt that was i
 continued if the agent can do so, else repeated; what was spent is spent.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from autoreproduce.config import digest
-from autoreproduce.contracts import Execution, Need, Submission
+from autoreproduce.config import Settings, digest
+from autoreproduce.contracts import Execution, Need, Sandbox, Submission
+from autoreproduce.models import Models
 from autoreproduce.models.budget import Budget, Cost
 from autoreproduce.models.tape import CallSite
 from autoreproduce.papers import read_paper
@@ -30,15 +29,10 @@ from autoreproduce.solvers.left_program import LeftProgram, refuse_masked
 from autoreproduce.solvers.left_repository import left_repository
 from autoreproduce.solvers.limits import AgentLimits
 from autoreproduce.solvers.task_folder import paper_without_results, task_folder
+from autoreproduce.task import Task
 from autoreproduce.trials.steps import ExecutionResult, ModelResult, Step, dollars_of, model_results
+from autoreproduce.trials.trial import Trial
 from autoreproduce.trials.workspace import Workspace
-
-if TYPE_CHECKING:
-    from autoreproduce.config import Settings
-    from autoreproduce.contracts import Sandbox
-    from autoreproduce.models import Models
-    from autoreproduce.task import Task
-    from autoreproduce.trials.trial import Trial
 
 NOTES = "agent.json"  # what a reader of the number must know of the agent's run
 

@@ -8,19 +8,17 @@ which no level may catch, and honest variations of it (`variations/`), which int
 doubt.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
 
 from autoreproduce.benchmarks.reproducebench.altered import MistakeEdit, with_edits
 from autoreproduce.benchmarks.reproducebench.draws import new_seed
 from autoreproduce.benchmarks.reproducebench.tasks import find_task, reference_folder
+from autoreproduce.config import Settings
 from autoreproduce.content import folder
 from autoreproduce.contracts import Score
 from autoreproduce.errors import UsageError
@@ -32,10 +30,6 @@ from autoreproduce.runner.score import score_all
 from autoreproduce.runner.score_request import ScoreRequest
 from autoreproduce.task import Task
 from autoreproduce.trials.journal import now, write_whole
-
-if TYPE_CHECKING:
-    from autoreproduce.config import Settings
-
 
 CONTROL = "reference"
 # The values by which a level says that something is wrong: below, or from there on. Of structure:

@@ -6,19 +6,16 @@ A repository lies as a bare one in the cache, `controls/OWNER+NAME`; where the m
 GitHub, put a clone there yourself.
 """
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from autoreproduce.benchmarks.own import OwnTask, OwnTasks
 from autoreproduce.claims.user_claims import read_user_claim
 from autoreproduce.claims.verdicts.trial_verdict import verdict_of
-from autoreproduce.config import digest
+from autoreproduce.config import Settings, digest
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.judging.unpacking import unpack
 from autoreproduce.files.git_process import NO_CONFIGURATION, GitError, run_git
@@ -37,10 +34,6 @@ from autoreproduce.plugins.lab.controls import (
 from autoreproduce.runner.score import score_all
 from autoreproduce.runner.score_request import ScoreRequest
 from autoreproduce.trials.journal import now, write_whole
-
-if TYPE_CHECKING:
-    from autoreproduce.config import Settings
-
 
 GITHUB = "https://github.com"
 

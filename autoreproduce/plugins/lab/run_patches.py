@@ -6,19 +6,15 @@ names that NumPy and Python dropped, and shown or printed values. Any other diff
 number's computation, and the whole patch is refused.
 """
 
-from __future__ import annotations
-
 import ast
 import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field
 
-if TYPE_CHECKING:
-    from autoreproduce.files.tree import Tree
+from autoreproduce.files.tree import Tree
 
 DEVICE = re.compile(r"(cuda|gpu|cpu|mps)(:\d+)?")
 PATH = re.compile(r"[\w.~-]*/[\w./~-]*")

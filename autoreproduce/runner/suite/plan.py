@@ -6,13 +6,11 @@ the models, prompts, and its number (which is its seed). Trial n has the same se
 variant, so that variants are compared in pairs.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
@@ -22,12 +20,8 @@ from autoreproduce.files.bounded import parse_yaml
 from autoreproduce.files.shared import check_tree
 from autoreproduce.runner.request import task_digest
 from autoreproduce.runner.settings import load_settings
-from autoreproduce.runner.suite.schema import SuiteFile, refused
-from autoreproduce.task import folder_name
-
-if TYPE_CHECKING:
-    from autoreproduce.runner.suite.schema import TaskEntry
-    from autoreproduce.task import Task
+from autoreproduce.runner.suite.schema import SuiteFile, TaskEntry, refused
+from autoreproduce.task import Task, folder_name
 
 
 @dataclass(frozen=True)

@@ -4,38 +4,30 @@ A trial stopped from outside (budget, model, sandbox, the user) stops the list, 
 resumes it there; one that failed doesn't.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from filelock import FileLock
 
 from autoreproduce.benchmarks.own import OwnTask, OwnTasks
+from autoreproduce.claims.experiments import PaperExperiment
 from autoreproduce.claims.verdicts.trial_verdict import verdict_of
+from autoreproduce.config import Settings
 from autoreproduce.errors import AutoReproduceError, TrialError, UsageError
 from autoreproduce.evaluation.paper_page import PaperTrial, render_paper
 from autoreproduce.files.bounded import parse_json
 from autoreproduce.files.shared import read_plain
 from autoreproduce.models.budget import Budget, Cost
-from autoreproduce.runner.api import watched_attempt
+from autoreproduce.runner.api import OpenView, watched_attempt
+from autoreproduce.runner.api_results import Reproduction
 from autoreproduce.runner.request import Request, Shared
-from autoreproduce.runner.whole_paper.plan import PlannedPaper, plan_paper
+from autoreproduce.runner.whole_paper.plan import PaperSource, PlannedPaper, plan_paper
+from autoreproduce.task import Task
 from autoreproduce.trials.journal import write_whole
 from autoreproduce.trials.trial import Trial
-
-if TYPE_CHECKING:
-    from autoreproduce.claims.experiments import PaperExperiment
-    from autoreproduce.config import Settings
-    from autoreproduce.runner.api import OpenView
-    from autoreproduce.runner.api_results import Reproduction
-    from autoreproduce.runner.whole_paper.plan import PaperSource
-    from autoreproduce.task import Task
-
 
 FILE = "trials.json"
 REPORT = "report.html"
