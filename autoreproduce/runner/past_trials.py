@@ -90,11 +90,7 @@ def shipped_trials() -> tuple[PastTrial, ...]:
             row["task"], row["profile"], row["solver"], row["writes"], scaled["paper"]
         )
         seconds = None if row["minutes"] is None else row["minutes"] * 60
-        found.append(
-            PastTrial(
-                place, row["calls"], **{name: scaled[name] for name in TOKENS}, seconds=seconds
-            )
-        )
+        found.append(PastTrial(place, row["calls"], **_tokens(scaled), seconds=seconds))
     return tuple(found)
 
 
@@ -108,6 +104,10 @@ def typical_paper() -> float:
 def _held() -> dict[str, Any]:
     text = (folder("eval") / "costs.yaml").read_text(encoding="utf-8")
     return dict(parse_yaml(text))
+
+
+def _tokens(named: dict[str, Any]) -> dict[str, Any]:
+    return {name: named[name] for name in TOKENS}
 
 
 @cache
