@@ -128,9 +128,9 @@ class ExternalAgent:
         task_folder(attempt.workspace.tree, task, shown, self.settings, attempt.limits)
 
     def _calls(self, attempt: AgentAttempt) -> AgentCalls:
-        own = Budget.parse(self.settings.budget.attempt)
+        own = Budget.parse(self.settings.budget.attempt, self.budget)
         model, name = attempt.models.chat("code"), attempt.models.name("code")
-        calls = AgentCalls(attempt.trial, model, name, self.budget, own, self.settings)
+        calls = AgentCalls(attempt.trial, model, name, own, self.settings)
         calls.most = attempt.limits.calls
         return calls
 

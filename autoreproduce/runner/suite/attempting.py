@@ -16,68 +16,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autoreproduce.config import Settings
-from autoreproduce.errors import BudgetError
-from autoreproduce.models.budget import Budget, Cost, Reservation
+from autoreproduce.models.budget import Budget
 from autoreproduce.runner.attempt import Request, Shared, attempt
 from autoreproduce.runner.suite import failures
 from autoreproduce.runner.suite.finished import EndedTrial, write_ended, write_mark
 from autoreproduce.runner.suite.job import Job
 from autoreproduce.trials.steps import Observer
-
-
-class TrialBudget(Budget):
-    """A trial's budget within the suite's: both are checked before a call, and the smaller decides.
-
-    A call that would exceed the suite's limit only because of what others have reserved waits until
-    they are settled: a call costs far less than it may. `exhausted` is True once the suite's limit
-    refused a call.
-    """
-
-    def __init__(self, suite: Budget, own: str | None, stop: threading.Event) -> None:
-        limits = Budget.parse(own)
-        super().__init__(limit_dollars=limits.limit_dollars, limit_tokens=limits.limit_tokens)
-        self.suite = suite
-        self.stop = stop
-        self.exhausted = False
-
-    def reserve(self, estimate: Cost) -> Reservation:
-        """See Budget. Raises KeyboardInterrupt if the suite is stopped while this waits."""
-        own = super().reserve(estimate)
-        try:
-            return _Both(own, self._of_suite(estimate))
-        except BaseException:
-            own.release()
-            raise
-
-    def _of_suite(self, estimate: Cost) -> Reservation:
-        while True:
-            others = self.suite.calls_under_way
-            try:
-                return self.suite.reserve(estimate)
-            except BudgetError:
-                if not others:
-                    self.exhausted = True
-                    raise
-            if self.stop.is_set():
-                raise KeyboardInterrupt
-            time.sleep(0.02)
-
-
-class _Both(Reservation):
-    """A reservation with the trial's own budget and with the suite's."""
-
-    def __init__(self, own: Reservation, suite: Reservation) -> None:
-        super().__init__(own.budget, own.estimate)
-        self.parts = (own, suite)
-
-    def settle(self, actual: Cost) -> None:
-        for part in self.parts:
-            part.settle(actual)
-
-    def release(self) -> None:
-        for part in self.parts:
-            part.release()
-
 
 RESUME = "the same command resumes it"
 
@@ -124,7 +68,7 @@ def _attempt_once(job: Job, around: Surroundings, observer: Observer) -> tuple[E
     try:
         folder = write_mark(job.folder, job.mark)
         settings = job.loaded_settings()
-        budget = TrialBudget(around.budget, settings.budget.total, around.stop)
+        budget = Budget.parse(settings.budget.total, around.budget, around.stop)
         with around.machine(settings.having(max_retries=0)) as prepared:  # the gate retries
             done = attempt(
                 Request(
