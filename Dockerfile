@@ -5,7 +5,7 @@
 # without PyPI, WHEELS is a folder of the context or an address with wheels.
 ARG BASE=python:3.11-slim
 FROM ${BASE} AS build
-ARG EXTRAS=torch,view,mcp
+ARG EXTRAS=torch,plots,view,mcp
 ARG PIP_INDEX_URL
 ARG PIP_EXTRA_INDEX_URL
 ARG WHEELS=

@@ -11,11 +11,11 @@ help:  ## list what one can do
 
 $(BIN)/.installed: pyproject.toml constraints-cpu.txt
 	$(PYTHON) -m venv $(VENV)
-	$(INSTALL) --editable ".[torch,view]"
+	$(INSTALL) --editable ".[torch,plots,view]"
 	@touch $@
 
 $(BIN)/.installed-test: $(BIN)/.installed
-	$(INSTALL) --editable ".[torch,view,test,mcp,otel]"
+	$(INSTALL) --editable ".[torch,plots,view,test,mcp,otel]"
 	@touch $@
 
 install: $(BIN)/.installed  ## make the virtual environment (torch for the CPU)

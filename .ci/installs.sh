@@ -33,4 +33,5 @@ echo "-- uv pip install"
 uv="$work/by-pip/bin/uv"
 "$uv" venv --quiet --python python3 "$work/by-uv"
 "$uv" pip install --quiet --python "$work/by-uv/bin/python" "$work/source"
+[ "$(du -sm "$work/by-uv" | cut -f1)" -lt 300 ] || { echo "without torch it takes 300 MB or more"; exit 1; }
 answers "$work/by-uv"

@@ -14,7 +14,7 @@ fi
 python3 -m venv "$home/tools" && "$home/tools/bin/python" -m pip install --quiet uv
 "$home/tools/bin/uv" venv --quiet --seed --python "$python" "$home/venv"
 "$home/tools/bin/uv" pip install --quiet --python "$home/venv/bin/python" --resolution lowest-direct \
-  --editable "$root[view,test,mcp,otel]"
+  --editable "$root[plots,view,test,mcp,otel]"
 grep '^torch==' "$root/constraints-cpu.txt" >"$home/torch.txt" # by pip: uv looks for the CPU build elsewhere
 "$home/venv/bin/python" -m pip install --quiet -r "$home/torch.txt" "scipy==1.13.*"
 mkdir "$home/bin"

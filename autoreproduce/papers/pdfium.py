@@ -114,19 +114,22 @@ def _save_jpeg(picture: Path, target: Path) -> None:
     """PDFium reads JPEG: put it on a page of its own size and draw that."""
     import pypdfium2
 
-    document = pypdfium2.PdfDocument.new()
-    try:
+    # Closed from the inside out: earlier releases don't find what outlives its document.
+    with contextlib.ExitStack() as stack:
+        document = stack.enter_context(contextlib.closing(pypdfium2.PdfDocument.new()))
         image = pypdfium2.PdfImage.new(document)
-        image.load_jpeg(picture)
-        width, height = image.get_px_size()
-        if not (width and height):
-            raise PaperError(f"{picture} is damaged", fix="leave it out")
-        page = document.new_page(width, height)
-        image.set_matrix(pypdfium2.PdfMatrix().scale(width, height))
-        page.insert_obj(image)
-        page.gen_content()
-        save_page(page, target, scale=1.0)
-    except pypdfium2.PdfiumError as error:
-        raise PaperError(f"{picture} is damaged", fix="leave it out") from error
-    finally:
-        document.close()
+        unplaced = stack.enter_context(contextlib.ExitStack())
+        unplaced.callback(image.close)
+        try:
+            image.load_jpeg(picture)
+            width, height = image.get_px_size()
+            if not (width and height):
+                raise PaperError(f"{picture} is damaged", fix="leave it out")
+            page = stack.enter_context(contextlib.closing(document.new_page(width, height)))
+            image.set_matrix(pypdfium2.PdfMatrix().scale(width, height))
+            page.insert_obj(image)
+            unplaced.pop_all()  # the page has it now
+            page.gen_content()
+            save_page(page, target, scale=1.0)
+        except pypdfium2.PdfiumError as error:
+            raise PaperError(f"{picture} is damaged", fix="leave it out") from error

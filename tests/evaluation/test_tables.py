@@ -5,6 +5,7 @@ folders.
 import csv
 import json
 import math
+import sys
 from functools import partial
 from pathlib import Path
 from shutil import copytree
@@ -30,10 +31,11 @@ from autoreproduce.evaluation.statistics import (
     spearman,
 )
 from autoreproduce.evaluation.submission import lay_out
-from autoreproduce.evaluation.tables.build import tables
+from autoreproduce.evaluation.tables import model
+from autoreproduce.evaluation.tables.build import systems, tables
 from autoreproduce.evaluation.tables.published import published_tables
 from autoreproduce.evaluation.tables.rows import read_rows
-from autoreproduce.evaluation.tables.write import cell_text, comma, data, latex, markdown
+from autoreproduce.evaluation.tables.write import cell_text, comma, data, draw, latex, markdown
 from autoreproduce.trials.steps import ExecutionResult
 from autoreproduce.trials.trial import Outcome
 
@@ -275,6 +277,18 @@ def test_the_four_formats_say_the_same(suite):
 )
 def test_a_spread_is_written_without_powers_of_ten(spread, text):
     assert cell_text(MeanEstimate(500.0, 3, spread, 1.0, 2.0)) == f"500 ± {text} [1, 2] (n = 3)"
+
+
+def test_without_the_plots_extra_tables_are_written_and_the_fix_is_said(suite, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)  # as if it were not installed
+    monkeypatch.setattr(model, "find_spec", lambda name: None)
+    model.can_draw.cache_clear()
+    rows = read_rows(suite)
+    assert draw(rows, suite / "tables") == [] and draw(rows, suite / "tables") == []
+    assert systems(rows).rows
+    said = capsys.readouterr().err
+    assert said.count("matplotlib is not installed") == 1 and "pip install" in said
+    model.can_draw.cache_clear()
 
 
 def test_the_command_writes_tables_and_plots(suite):

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from autoreproduce.evaluation.report.page import whole_page
 from autoreproduce.evaluation.statistics import MeanEstimate
 from autoreproduce.evaluation.tables.board import COSTS, SCORES, System, groups_of, shared_tasks
-from autoreproduce.evaluation.tables.model import Cell, Table, plot_label
+from autoreproduce.evaluation.tables.model import Cell, Table, can_draw, plot_label
 from autoreproduce.evaluation.tables.published import published_rows
 from autoreproduce.evaluation.tables.write import cell_text
 from autoreproduce.trials.journal import write_whole
@@ -57,9 +57,9 @@ def _with_interval_alone(cell: Cell) -> str:
 
 
 def _plot(systems: Sequence[System], tasks: Sequence[str]) -> str:
-    """The plot as a data: URL, "" if nothing is known of all systems."""
+    """The plot as a data: URL, "" if nothing is known of all systems or matplotlib is missing."""
     score, cost = (_known_of_all(systems, tasks, names) for names in (SCORES, COSTS))
-    if not score or not cost:
+    if not score or not cost or not can_draw():
         return ""
     from matplotlib.figure import Figure
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from autoreproduce.benchmarks import benchmark_class
 from autoreproduce.evaluation.tables.build import by_task, systems, variants
-from autoreproduce.evaluation.tables.model import Table
+from autoreproduce.evaluation.tables.model import Table, can_draw
 from autoreproduce.evaluation.tables.phases import draw_phases, phase_costs
 from autoreproduce.evaluation.tables.rows import TrialRow
 from autoreproduce.evaluation.tables.write import cell_text, draw, make_folder, save_figure
@@ -60,7 +60,7 @@ def suite_content(folder: Path, rows: Sequence[TrialRow], plots: Path) -> SuiteC
     else:
         numbers = COST
     costs = phase_costs(rows)
-    if costs.rows:
+    if costs.rows and can_draw():
         phases = draw_phases(rows, plots / "phases.svg", save_figure)
         own.plots.append((_TITLES["phases"], phases))
     return SuiteContent(

@@ -1,8 +1,12 @@
 """What a table is, before it is written in any format."""
 
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.util import find_spec
 
+from autoreproduce.content import install_command
 from autoreproduce.evaluation.statistics import MeanEstimate
 
 Cell = str | float | int | MeanEstimate | None
@@ -28,6 +32,15 @@ def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str
         aligned = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
         lines.append(f"| {' | '.join(aligned)} |")
     return "\n".join(lines)
+
+
+@cache
+def can_draw() -> bool:
+    """Whether plots can be drawn; the first time that they can't, stderr says how to get them."""
+    if find_spec("matplotlib"):
+        return True
+    print(f"no plots: matplotlib is not installed ({install_command('plots')})", file=sys.stderr)
+    return False
 
 
 def plot_label(name: str) -> str:

@@ -12,7 +12,7 @@ from autoreproduce.errors import TrialError
 from autoreproduce.evaluation.report.wording import clean
 from autoreproduce.evaluation.scorers import JUDGED
 from autoreproduce.evaluation.statistics import MeanEstimate
-from autoreproduce.evaluation.tables.model import Cell, Table, markdown_table, plot_label
+from autoreproduce.evaluation.tables.model import Cell, Table, can_draw, markdown_table, plot_label
 from autoreproduce.evaluation.tables.rows import TrialRow
 from autoreproduce.files.csv_text import csv_text
 from autoreproduce.trials.journal import write_whole
@@ -112,10 +112,15 @@ def data(table: Table) -> str:
 def draw(
     rows: Sequence[TrialRow], home: Path, human: Mapping[str, Sequence[float]] | None = None
 ) -> list[Path]:
-    """`gap.svg`, `cost.svg` and, with people's scores, `human.svg`, as far as known; the paths."""
+    """`gap.svg`, `cost.svg` and, with people's scores, `human.svg`, as far as known; the paths.
+
+    None without matplotlib, an extra.
+    """
+    make_folder(home)
+    if not can_draw():
+        return []
     from matplotlib.figure import Figure
 
-    make_folder(home)
     paths = []
     if any(row.gap is not None for row in rows):
         figure = Figure(figsize=(7, 3.2), layout="constrained")

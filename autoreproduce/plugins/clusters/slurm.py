@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import time
+import uuid
 from collections import Counter
 from contextlib import suppress
 from functools import cached_property
@@ -33,6 +34,7 @@ from autoreproduce.runner.suite.finished import (
     trial_folders,
 )
 from autoreproduce.runner.suite.job import JOB, Job, Needs
+from autoreproduce.trials.folders import SCRIPTS
 from autoreproduce.trials.journal import write_soon
 from autoreproduce.trials.summary import read_json
 
@@ -178,9 +180,8 @@ class SlurmExecutor(Executor[Job, EndedTrial]):
         import submitit
         from submitit.core.utils import FailedJobError
 
-        executor = submitit.SlurmExecutor(
-            self.folder / "slurm", python=self.options.python or sys.executable
-        )
+        scripts = self.folder / SCRIPTS / uuid.uuid4().hex  # one from others may hold links
+        executor = submitit.SlurmExecutor(scripts, python=self.options.python or sys.executable)
         executor.update_parameters(**self._parameters(needs), array_parallelism=len(jobs))
         files = [str(job.folder / JOB) for job in jobs]
         try:

@@ -191,6 +191,7 @@ def passes(
     settings: Settings,
 ) -> None:
     """Pass@1 and Pass@k with intervals; a verifier."""
+    from autoreproduce.evaluation.tables.model import can_draw
     from autoreproduce.evaluation.tables.write import markdown, write_tables
     from autoreproduce.plugins.masked.attempts import read_attempts
     from autoreproduce.plugins.masked.pass_tables import draw_passes, pass_tables
@@ -217,7 +218,8 @@ def passes(
     for table in tables:
         print(markdown(table))
     write_tables(tables, folder / "tables")
-    print(f"The curve over n: {draw_passes(attempts, folder / 'tables' / 'passes.svg')}")
+    if can_draw():
+        print(f"The curve over n: {draw_passes(attempts, folder / 'tables' / 'passes.svg')}")
 
 
 def numbers(text: str, flag: str = "--n") -> tuple[int, ...]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.site.content import SuitePage
+from autoreproduce.evaluation.tables.model import can_draw
 from autoreproduce.plugins.masked.attempts import read_attempts
 from autoreproduce.plugins.masked.estimate import Attempt
 from autoreproduce.plugins.masked.pass_tables import draw_passes, pass_tables
@@ -19,10 +20,11 @@ def suite_page(folder: Path, plots: Path) -> SuitePage | None:
     if not found:
         return None
     attempts = list(found.values())
-    drawn = draw_passes(attempts, plots / "passes.svg")
+    path = plots / "passes.svg"
+    drawn = [draw_passes(attempts, path)] if can_draw() else []
     return SuitePage(
         pass_tables(attempts, _ks(attempts)),
-        [("Pass@1 over the number of masked functions", drawn)],
+        [("Pass@1 over the number of masked functions", path) for path in drawn],
         {name: attempt.strict for name, attempt in found.items()},
     )
 

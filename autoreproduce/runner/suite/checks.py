@@ -10,7 +10,7 @@ from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.models.budget import Budget
 from autoreproduce.runner.choose import choose_model
 from autoreproduce.runner.suite.plan import Plan, Planned
-from autoreproduce.trials.folders import TRIALS, refuse_links
+from autoreproduce.trials.folders import SCRIPTS, TRIALS, refuse_links
 
 
 def check_models(plan: Plan, finished: Collection[Planned], budget: Budget) -> None:
@@ -32,7 +32,7 @@ def check_models(plan: Plan, finished: Collection[Planned], budget: Budget) -> N
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """The suite's folder for this process alone. Raises TrialError if another process has it."""
-    refuse_links(folder, TRIALS)
+    refuse_links(folder, (*TRIALS, SCRIPTS))
     lock = FileLock(folder / ".lock")
     try:
         lock.acquire(timeout=0)
