@@ -1,7 +1,5 @@
 """`python -m autoreproduce` and the `autoreproduce` command."""
 
-from __future__ import annotations
-
 
 def main() -> None:
     """Run the command line; an error of ours is one line on stderr and its exit code."""

@@ -5,8 +5,6 @@ installs an extra names packages, with the bounds that this package states, and 
 path: it works for a checkout, a wheel and any virtual environment, whatever is on PATH.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 import sys

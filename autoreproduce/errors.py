@@ -11,8 +11,6 @@ Anything that a user, a network or a model can cause is one of these; everything
 keeps its traceback. `cli` prints the message alone and exits with `exit_code`.
 """
 
-from __future__ import annotations
-
 
 class AutoReproduceError(Exception):
     """The base of all: one clear line for the user."""

@@ -12,19 +12,81 @@ By place and not by value: a momentum of 0.9 stays, though a claimed accuracy is
 What is derived from a value ("twice as good") is not found.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
-from autoreproduce.claims.blank_lines import places_in_lines
 from autoreproduce.claims.claim import Claim
-from autoreproduce.claims.plain import name_of, named_in, words
+from autoreproduce.claims.numbers import numbers_in
+from autoreproduce.claims.plain import name_of, named_in, plain, words
 from autoreproduce.claims.settings import is_setting_heading
 from autoreproduce.claims.source import tables_in, without_tables
-from autoreproduce.claims.stated_results import Leak, StatedResults, is_bare, is_value_of
+from autoreproduce.claims.stated_results import Leak, StatedResults, digits_of, is_bare, is_value_of
 from autoreproduce.claims.tables.cells import Cell, PaperTable
-from autoreproduce.claims.tables.places import cells_of, tables_named
-from autoreproduce.claims.tables.text_rows import WITHHELD
+from autoreproduce.claims.tables.places import SENSES, cells_of, tables_named
+from autoreproduce.claims.tables.text_rows import WITHHELD, LineField, TextRow, numbers_within
+from autoreproduce.claims.tables.text_tables import TextTable, text_tables_in
+
+_ENOUGH_DIGITS = 3  # of a number that is no setting by chance
+
+
+def places_in_lines(
+    text: str, parsed: Sequence[PaperTable], claims: Sequence[Claim]
+) -> Iterator[tuple[int, int]]:
+    """(start, end) of each result in the tables of lines that hold one of `claims`.
+
+    `parsed`: the tables of `text` that have cells; they are left alone.
+    """
+    tables = text_tables_in(text, parsed)
+    held = [table for claim in claims for table in _tables_with(claim, tables)]
+    columns = {name for claim in claims for name in claim.column}
+    for table in held:
+        for row in table.rows:
+            yield from _places_in_row(row, table, columns)
+        first = table.rows[0].start
+        for line in table.lines:  # values before words, or in lines without an end of numbers
+            if line.kind != "blank" and line.start >= first:
+                rows = [row for row in table.rows if row.start == line.start]
+                label = rows[0].label if rows else line.text
+                at = line.start + line.text.index(label)
+                yield from ((at + start, at + end) for start, end in numbers_within(label))
+
+
+def _places_in_row(row: TextRow, table: TextTable, columns: set[str]) -> Iterator[tuple[int, int]]:
+    headings = table.columns_of(row)
+    for number, field in enumerate(row.fields):
+        setting = bool(headings) and is_setting_heading(headings[number])
+        if field.is_value and (not setting or headings[number] in columns):
+            yield field.start, field.end
+
+
+def _tables_with(claim: Claim, tables: Sequence[TextTable]) -> list[TextTable]:
+    """The tables that hold the claim."""
+    own = [table for table in tables if any(_is_row_of(claim, row) for row in table.rows)]
+    named = tables_named(claim.table, tables) if claim.table else []
+    alone = [table for table in named if len(table.names) == 1]
+    repeats = [table for table in tables if any(_repeats(claim, row, table) for row in table.rows)]
+    return [*(own or alone or named), *repeats]
+
+
+def _is_row_of(claim: Claim, row: TextRow) -> bool:
+    """True if the row has the claim's name and its value, or one that is withheld."""
+    if not claim.row or not any(alike(claim.row[-1], row.label) for alike in SENSES):
+        return False
+    return any(field.is_withheld or _is_value(claim, field, 1) for field in row.fields)
+
+
+def _repeats(claim: Claim, row: TextRow, table: TextTable) -> bool:
+    headings = table.columns_of(row)
+    return any(
+        _is_value(claim, field, _ENOUGH_DIGITS)
+        for number, field in enumerate(row.fields)
+        if not (headings and is_setting_heading(headings[number]))
+    )
+
+
+def _is_value(claim: Claim, field: LineField, digits: int) -> bool:
+    numbers = numbers_in(plain(field.text), cell=True)[:1]
+    return any(digits_of(one) >= digits and is_value_of(claim, one) for one in numbers)
+
 
 __all__ = ["WITHHELD", "Leak", "blank_values", "leaks"]
 
@@ -42,7 +104,12 @@ def blank_values(text: str, claims: Sequence[Claim]) -> str:
         *((one.start, one.end) for one in results.claimed(text, outside)),
         *((one.start, one.end) for one in results.others(text, outside)),
     ]
-    return _with_places_withheld(text, places)
+    parts, at = [], 0
+    for start, end in sorted(set(places), key=lambda place: (place[0], -place[1])):
+        if start >= at:
+            parts += [text[at:start], WITHHELD]
+            at = end
+    return "".join([*parts, text[at:]])
 
 
 def leaks(text: str, claims: Sequence[Claim]) -> list[Leak]:
@@ -51,15 +118,6 @@ def leaks(text: str, claims: Sequence[Claim]) -> list[Leak]:
     Tables are read as lines here, and not as tables: so what a table's reader overlooks is found.
     """
     return StatedResults(claims).claimed(text, [(0, len(text))])
-
-
-def _with_places_withheld(text: str, places: Sequence[tuple[int, int]]) -> str:
-    parts, at = [], 0
-    for start, end in sorted(set(places), key=lambda place: (place[0], -place[1])):
-        if start >= at:
-            parts += [text[at:start], WITHHELD]
-            at = end
-    return "".join([*parts, text[at:]])
 
 
 def _places_in_tables(
@@ -86,7 +144,11 @@ def _claim_cells(claim: Claim, table: PaperTable, tables: Sequence[PaperTable]) 
     named = bool(claim.table) and table in tables_named(claim.table, tables)
     if not cells and named:
         return [cell for cell in table.cells if _holds_result(claim, cell)]
-    return [cell for cell in cells if named or _values(claim, cell)]
+    return [
+        cell
+        for cell in cells
+        if named or any(is_value_of(claim, number, cell.factor) for number in cell.numbers)
+    ]
 
 
 def _repeats_claim(claim: Claim, cell: Cell) -> bool:
@@ -96,10 +158,6 @@ def _repeats_claim(claim: Claim, cell: Cell) -> bool:
     there = set(name_of(" ".join((*cell.row_path, *cell.column))).split())
     names = (claim.metric.replace("_", " "), *claim.column)
     return any(named_in(word, there) for name in names for word in words(name))
-
-
-def _values(claim: Claim, cell: Cell) -> bool:
-    return any(is_value_of(claim, number, cell.factor) for number in cell.numbers)
 
 
 def _holds_result(claim: Claim, cell: Cell) -> bool:

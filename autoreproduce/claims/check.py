@@ -5,8 +5,6 @@ wrong row. A problem says what is wrong and what is there instead, in words with
 reader of the paper can be asked again.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Whether a cell holds a claim's number, with its percent sign, its multiplier and its ±."""
 
-from __future__ import annotations
-
 import math
 import re
 
@@ -78,18 +76,13 @@ def wrong_spread(claim: Claim, cell: Cell, source: Source) -> str:
         return ""
     if printed is not None:
         return f"{reads}: its spread is {printed:g}, not {given:g}"
-    if _spread_in_text(given, source):
-        return ""
-    return f"the spread {given:g} stands neither in the cell ({cell.text!r}) nor in the text"
-
-
-def _spread_in_text(spread: float, source: Source) -> bool:
-    """True if the text says this spread, as a caption may for a whole table."""
-    return any(
-        same_number(spread, number.value) or same_number(spread, number.spread or math.inf)
+    if any(
+        same_number(given, number.value) or same_number(given, number.spread or math.inf)
         for text in source.texts
         for number in numbers_in(text)
-    )
+    ):
+        return ""
+    return f"the spread {given:g} stands neither in the cell ({cell.text!r}) nor in the text"
 
 
 def _possible_spreads(cell: Cell, number: Printed) -> list[float]:

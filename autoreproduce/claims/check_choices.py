@@ -1,7 +1,5 @@
 """Whether a choice that is called stated is stated: its words stand in the paper or in the task."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

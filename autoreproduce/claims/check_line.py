@@ -5,8 +5,6 @@ its ±. The column is checked by its position if the heading line has as many fi
 else nobody can tell, and the claim has a remark.
 """
 
-from __future__ import annotations
-
 import bisect
 import re
 from collections.abc import Iterator, Sequence

@@ -5,8 +5,6 @@ what it printed. Held against each other they give the differences, those that w
 first; and what was scaled down makes claims incomparable.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

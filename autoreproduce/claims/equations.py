@@ -5,8 +5,6 @@ Equations and algorithms, arguments of macros (`\begin{algorithmic}[1]`), interv
 number (`$94.3 \pm 0.2$`), or sets a metric's name equal to one, is a statement like any other.
 """
 
-from __future__ import annotations
-
 import bisect
 import re
 from collections.abc import Callable

@@ -5,8 +5,6 @@ nac_plus, the row × is times. A word that a heading has already said isn't
 repeated for the metric.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Collection, Sequence

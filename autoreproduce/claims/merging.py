@@ -1,7 +1,5 @@
 """One claim once: a user's claim and the paper's that state the same number become one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from autoreproduce.claims.claim import Claim, ClaimsFile

@@ -4,8 +4,6 @@ The patterns read LaTeX as well as plain text, so that a number has its place in
 found in.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass

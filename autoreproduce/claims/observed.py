@@ -1,7 +1,5 @@
 """What was seen of a program while it ran: not what it printed, nor what its text says."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

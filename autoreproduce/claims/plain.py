@@ -5,8 +5,6 @@ and _, so that 10⁻³ does not become 10-3; `words` makes names comparable ("**
 "ours").
 """
 
-from __future__ import annotations
-
 import html
 import re
 import unicodedata

@@ -6,8 +6,6 @@ is a multiverse analysis (Steegen, Tuerlinckx, Gelman and Vanpaemel, "Increasing
 through a multiverse analysis", Perspectives on Psychological Science 11, 2016).
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

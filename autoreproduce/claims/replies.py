@@ -5,8 +5,6 @@ number, and "no" is a word. All errors of a reply come together, each with its i
 that one more question is enough.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Collection, Mapping

@@ -6,8 +6,6 @@ outside its data code left the others out. Where a split, an augmentation or a s
 explains the numbers as well, nothing is said.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import chain, combinations, combinations_with_replacement
 

@@ -1,7 +1,5 @@
 """Numbers that are settings and no results, by the words around them: "momentum of 0.9"."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """What a paper says, prepared for look-ups: its tables and its text in every form that there is."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property

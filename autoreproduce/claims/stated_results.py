@@ -6,8 +6,6 @@ to", with a percent sign, a claim's unit or "points". Neither is a setting, a pa
 or a small whole number that stands alone.
 """
 
-from __future__ import annotations
-
 import bisect
 import re
 from collections.abc import Iterator, Sequence

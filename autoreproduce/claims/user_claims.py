@@ -1,7 +1,5 @@
 """Claims that a user gives by `--claim`, and the better direction of metrics with common names."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

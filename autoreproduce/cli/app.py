@@ -4,8 +4,6 @@
 that it needs, is imported when it is asked for. `tests/cli/test_cli.py` keeps the two in agreement.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple

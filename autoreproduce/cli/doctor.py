@@ -1,7 +1,5 @@
 """The command `doctor`: what a trial needs on this machine."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

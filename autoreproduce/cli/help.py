@@ -4,8 +4,6 @@
 first, and `--help-all` shows the rest in panels by subsystem. An option without a panel matters.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 import textwrap

@@ -2,8 +2,6 @@
 docs/commands.md.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

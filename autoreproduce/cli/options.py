@@ -4,8 +4,6 @@
 not given is left to the environment, autoreproduce.toml and the defaults.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 import sys

@@ -1,7 +1,5 @@
 """The commands `score`, `calibrate`, `table` and `board`: what programs are worth."""
 
-from __future__ import annotations
-
 import json as json_module
 from pathlib import Path
 from typing import Annotated, Any, Literal

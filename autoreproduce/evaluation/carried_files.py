@@ -5,8 +5,6 @@ trial's folder, beside the workspace, and each run begins with a copy. What is l
 submodules, results of an earlier run, and what is too large, is named with the reason.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -6,8 +6,6 @@ value, and the interval resamples tasks. Sets that share no variant (two suites 
 other names) are paired by task and profile.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -7,8 +7,6 @@ the direction. It is defined for positive metrics alone, and what lies outside i
 never a number.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Literal
 

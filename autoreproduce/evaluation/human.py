@@ -7,8 +7,6 @@ file has the columns `trial` (the trial's folder, or as much of the end of its p
 `rater`, `method`, `hyperparameters` and `training`; several raters of one trial are kept apart.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 import posixpath

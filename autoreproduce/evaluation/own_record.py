@@ -5,20 +5,14 @@ number whose saved predictions are not as many as the paper's split has items wa
 something else.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING
 
-from autoreproduce.claims.choices import FITS
-
-if TYPE_CHECKING:
-    from autoreproduce.claims.choices import Choice
-    from autoreproduce.claims.claim import Claim
-    from autoreproduce.claims.verdicts.trial_verdict import SeedRun
+from autoreproduce.claims.choices import FITS, Choice
+from autoreproduce.claims.claim import Claim
+from autoreproduce.claims.verdicts.trial_verdict import SeedRun
 
 SAME = 1e-3  # relative difference of a mean and its values', rounded
 _SPLITS = {"validation": r"valid|\bval\b|\bdev\b", "train": r"train"}  # of the others: test

@@ -5,8 +5,6 @@ may share. So a value counts from four digits on, or from three if most of the v
 What a program compares its result with (a comparison, an assert, `isclose`) is no such literal.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import warnings

@@ -6,8 +6,6 @@ run's numbers beside a finished-looking program would mislead. The folder is not
 what a person added to it stays.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

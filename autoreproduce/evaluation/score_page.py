@@ -1,21 +1,17 @@
 """`scores.html`: generated and reference code side by side, judges' remarks at their lines."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from autoreproduce.evaluation.judging.material import Material, program_of
 from autoreproduce.evaluation.judging.program import Program
 from autoreproduce.evaluation.report.page import whole_page
 from autoreproduce.evaluation.scoring import read_scores
+from autoreproduce.task import Task
 from autoreproduce.trials.chain import chain_warning
 from autoreproduce.trials.journal import write_whole
-
-if TYPE_CHECKING:
-    from autoreproduce.task import Task
 
 MOST_LINES = 4_000  # of one file on the page
 

@@ -4,13 +4,11 @@ An entry belongs to a scorer and, if judges read, to those judges and the source
 points: other judges add an entry, the same ones replace theirs. Nothing of the trial is run.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from autoreproduce.contracts import Score
 from autoreproduce.errors import AutoReproduceError, BudgetError, TrialError, UsageError
@@ -18,12 +16,10 @@ from autoreproduce.evaluation.judging.asked import ASKED
 from autoreproduce.evaluation.scorers import Scorer
 from autoreproduce.files.bounded import LARGEST_JSON, parse_json
 from autoreproduce.files.shared import read_plain
+from autoreproduce.task import Task
 from autoreproduce.trials.journal import now, write_whole
 from autoreproduce.trials.metrics_file import is_usable
 from autoreproduce.trials.trial import Trial
-
-if TYPE_CHECKING:
-    from autoreproduce.task import Task
 
 FILE = "scores.json"
 ALTERED = "altered"  # in a score's details: where the journal of its trial was altered

@@ -1,18 +1,11 @@
 """What the probe saw of a trial's full run: its data, seeds and repetitions, in words."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from autoreproduce.claims.observed import Observed, observed_from_probe
 from autoreproduce.trials.metrics_file import runs_written
 from autoreproduce.trials.probe.schema import structure_of
-from autoreproduce.trials.steps import ExecutionResult
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from autoreproduce.trials.steps import Step
+from autoreproduce.trials.steps import ExecutionResult, Step
 
 MOST_NAMED = 8  # files, and lengths of one file of the program
 

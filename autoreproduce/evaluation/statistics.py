@@ -1,7 +1,5 @@
 """Means with intervals, and correlations, with the rules for few values in one place."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence

@@ -2,14 +2,13 @@
 is.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from autoreproduce.config import digest
-from autoreproduce.contracts import Submission
+from autoreproduce.config import Settings, digest
+from autoreproduce.contracts import Sandbox, Submission
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.carried_files import CarriedFiles, lay_carried
 from autoreproduce.evaluation.judging.program import Program, is_safe
@@ -17,19 +16,12 @@ from autoreproduce.evaluation.outside_run import PLACES, OutsideRun, at_seed
 from autoreproduce.evaluation.structure.measure import program_in
 from autoreproduce.files.tree import Tree
 from autoreproduce.sandboxes.counted import execute_counted
+from autoreproduce.sandboxes.setup import SandboxSetup
+from autoreproduce.task import Task
 from autoreproduce.trials.probe.placing import place_probe, take_observation, watched_command
-from autoreproduce.trials.steps import ExecutionResult
+from autoreproduce.trials.steps import ExecutionResult, Observer
 from autoreproduce.trials.trial import Trial, TrialRecord, now
 from autoreproduce.trials.workspace import Workspace
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from autoreproduce.config import Settings
-    from autoreproduce.contracts import Sandbox
-    from autoreproduce.sandboxes.setup import SandboxSetup
-    from autoreproduce.task import Task
-    from autoreproduce.trials.steps import Observer
 
 NOT_RUN = "not run"
 

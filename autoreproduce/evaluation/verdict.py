@@ -5,15 +5,12 @@ Everything is computed from files and numbers; no model is asked. Claims that ca
 sentence says both.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING
 
-from autoreproduce.claims.choices import incomparable
-from autoreproduce.claims.claim import Rules
+from autoreproduce.claims.choices import Choice, incomparable
+from autoreproduce.claims.claim import Claim, ClaimsFile, Rules
 from autoreproduce.claims.plain import letters_alone
 from autoreproduce.claims.verdicts.comparable import MeasuredAs
 from autoreproduce.claims.verdicts.intervals import mean_interval
@@ -25,13 +22,9 @@ from autoreproduce.claims.verdicts.trial_verdict import JudgedClaim, Level, Seed
 from autoreproduce.evaluation.own_record import items_problem, record_remarks, single_values
 from autoreproduce.evaluation.report.verdict import number_words
 from autoreproduce.evaluation.report.wording import number
+from autoreproduce.task import Task
 from autoreproduce.trials.metrics_file import is_usable
-
-if TYPE_CHECKING:
-    from autoreproduce.claims.choices import Choice
-    from autoreproduce.claims.claim import Claim, ClaimsFile
-    from autoreproduce.task import Task
-    from autoreproduce.trials.trial import Outcome
+from autoreproduce.trials.trial import Outcome
 
 LONGEST_REASON = 80  # characters of a reason in the sentence
 LEVELS: dict[str, Level] = {
@@ -77,7 +70,7 @@ def judge_trial(
     if readings is not None and whole.word == "not comparable":
         readings = readings.model_copy(update={"comparable": False})
     level, words = number_words(outcome, task)
-    values = _values(runs)
+    values = [run.value for run in runs if run.value is not None and is_usable(run.value)]
     return TrialVerdict(
         sentence=_with_readings(_sentence(whole, judged, claims, words), readings),
         level=_level(whole, level, readings),
@@ -243,8 +236,3 @@ def _remarks(
     if whole.single and len(runs) == 1 and comparable:
         found.append("One run: --seeds 3 repeats it with other seeds.")
     return found
-
-
-def _values(runs: Sequence[SeedRun]) -> list[float]:
-    """The runs' numbers, none of those without one."""
-    return [run.value for run in runs if run.value is not None and is_usable(run.value)]

@@ -13,8 +13,6 @@ What is proven:
   as deep as visitors can walk.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import lzma

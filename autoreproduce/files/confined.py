@@ -14,8 +14,6 @@ It costs a start of Python (about 0.4 s), once a paper, archive or array file. S
 are read by the dozen (JSON, YAML, Python source) need none: `bounded` has proven limits for them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import importlib
@@ -148,7 +146,9 @@ def _error_of_end(
             f"{what} cannot be read within {seconds:.0f} s", fix="give a simpler file"
         )
     if code in (-signal.SIGKILL, MEMORY_CODE):
-        return _memory_error(what, memory_gb)
+        return ReaderMemoryError(
+            f"{what} cannot be read within {memory_gb:g} GB of memory", fix="give a smaller file"
+        )
     if code > 0:  # our own code raised what it should not: a bug, with the child's traceback
         raise RuntimeError(f"the reader of {what} failed:\n{complaint}")
     name = signal.Signals(-code).name
@@ -159,12 +159,6 @@ def _error_of_end(
 
 
 MEMORY_CODE = 77  # the exit code of a child that ran out of memory
-
-
-def _memory_error(what: str, memory_gb: float) -> ReaderMemoryError:
-    return ReaderMemoryError(
-        f"{what} cannot be read within {memory_gb:g} GB of memory", fix="give a smaller file"
-    )
 
 
 def _result(function: Callable[..., Result], data: bytes, what: str) -> Result:

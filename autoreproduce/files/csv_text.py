@@ -5,8 +5,6 @@ begins with one of `= + - @`, a tab or a line's end; an apostrophe before it mak
 stay numbers.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -4,8 +4,6 @@ Everything here works on an open folder and one name in it. Without O_NONBLOCK a
 whoever opens it.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

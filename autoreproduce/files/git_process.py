@@ -5,8 +5,6 @@ but those that are named. The user's own configuration is not read, what git wri
 prints is bounded, and after its time all of it is killed.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -4,8 +4,6 @@ Nobody looks into such a file before it is used. So none of its words may become
 tool, the name of a module that is imported, or a path that leads out of it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress

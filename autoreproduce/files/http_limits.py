@@ -7,22 +7,18 @@ nor accepted, so nothing grows by being decompressed. No redirect leads from out
 or its network.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import time
 import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from ssl import SSLContext
+from typing import Any
 from urllib.request import getproxies, proxy_bypass
 
 import httpcore2
 import httpx2
-
-if TYPE_CHECKING:
-    from ssl import SSLContext
 
 CONNECT = 30.0  # seconds until a server has accepted a connection
 _CONNECTION_ERRORS = (

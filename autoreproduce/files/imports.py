@@ -1,7 +1,5 @@
 """What a program imports, read from its source."""
 
-from __future__ import annotations
-
 import ast
 import sys
 from collections.abc import Mapping

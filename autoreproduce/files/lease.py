@@ -6,8 +6,6 @@ for `patience` seconds of the waiter's own clock is of a machine that is gone, a
 of this machine that ended is free at once. No two machines' clocks are compared.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 import threading

@@ -3,8 +3,6 @@
 An owner is named so that another process with its number is not taken for it.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

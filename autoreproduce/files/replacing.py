@@ -3,8 +3,6 @@
 What is in the place of a new file or folder is removed, never written through.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import secrets

@@ -9,8 +9,6 @@ No program runs in such a folder, so a link that stays inside may be followed. F
 program can write, see `tree.py`: there none is.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import stat

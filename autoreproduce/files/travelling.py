@@ -5,8 +5,6 @@ The file named `last` is written after all others, so that who is killed in betw
 as a kill on one machine would.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import os

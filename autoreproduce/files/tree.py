@@ -10,8 +10,6 @@ For folders that people share with us, in which nothing runs, see `shared.py`: t
 stays inside is followed.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import os

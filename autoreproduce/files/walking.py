@@ -5,8 +5,6 @@ with few descriptors: down by a name, up by `..`, which counts only if it is the
 walk came from.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Collection, Iterator

@@ -4,12 +4,16 @@ A limit that is checked after a call is exceeded by that call, and by every para
 most that a call may cost is reserved first, and settled when its usage is known; a call that would
 exceed the limit is not made. A call without a known price cannot be reserved in dollars: unknown is
 not 0.
+
+Budgets nest: a call is reserved with a budget and with all around it (an attempt's, its trial's,
+its suite's), and the smallest decides.
 """
 
 from __future__ import annotations
 
 import re
 import threading
+import time
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
@@ -40,6 +44,11 @@ class Budget:
     `spent_dollars` and `spent_tokens` begin with what a resumed trial spent before. `dollars_known`
     turns False with the first spending of unknown price: from then on `spent_dollars` is a lower
     bound.
+
+    `parent`: the budget around this one. With `stop`, a call that passes the parent's limit only
+    because of what others have reserved there waits until they are settled, as a call costs far
+    less than it may; once `stop` is set, `reserve` raises KeyboardInterrupt. `exhausted` is True
+    once the parent refused a call.
     """
 
     limit_dollars: float | None = None
@@ -47,23 +56,28 @@ class Budget:
     spent_dollars: float = 0.0
     spent_tokens: int = 0
     dollars_known: bool = True
+    parent: Budget | None = None
+    stop: threading.Event | None = None
+    exhausted: bool = False
     _reserved: dict[int, Cost] = field(default_factory=dict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @classmethod
-    def parse(cls, text: str | None) -> Budget:
+    def parse(
+        cls, text: str | None, parent: Budget | None = None, stop: threading.Event | None = None
+    ) -> Budget:
         """`5`, `$5`, `2.50 dollars`, `200000 tokens`, `200k tokens`; None is no limit.
 
         Raises UsageError.
         """
         if text is None:
-            return cls()
+            return cls(parent=parent, stop=stop)
         if found := _TOKENS.fullmatch(text.strip()):
             limit = int(float(re.sub("[_,]", "", found[1])) * _SCALE[found[2].lower()])
             if limit > 0:
-                return cls(limit_tokens=limit)
+                return cls(limit_tokens=limit, parent=parent, stop=stop)
         elif (found := _DOLLARS.fullmatch(text.strip())) and float(found[1]) > 0:
-            return cls(limit_dollars=float(found[1]))
+            return cls(limit_dollars=float(found[1]), parent=parent, stop=stop)
         raise UsageError(
             f"--budget {text!r} is not understood",
             fix="give dollars (5, $5) or tokens ('200000 tokens')",
@@ -83,7 +97,26 @@ class Budget:
             self._check(estimate)
             reservation = Reservation(self, estimate)
             self._reserved[id(reservation)] = estimate
+        try:
+            reservation.above = self._of_parent(estimate)
+        except BaseException:
+            reservation.release()
+            raise
         return reservation
+
+    def _of_parent(self, estimate: Cost) -> Reservation | None:
+        while self.parent is not None:
+            others = self.parent.calls_under_way
+            try:
+                return self.parent.reserve(estimate)
+            except BudgetError:
+                if not others or self.stop is None:
+                    self.exhausted = True
+                    raise
+            if self.stop.is_set():
+                raise KeyboardInterrupt
+            time.sleep(0.02)
+        return None
 
     def spend(self, cost: Cost) -> None:
         """Count what was spent without a reservation: the steps of a resumed trial."""
@@ -129,14 +162,19 @@ class Reservation:
     def __init__(self, budget: Budget, estimate: Cost) -> None:
         self.budget = budget
         self.estimate = estimate
+        self.above: Reservation | None = None  # with the parent
 
     def settle(self, actual: Cost) -> None:
         """The call was made and cost this; if its price is unknown, the estimate counts."""
         self.budget._end(self, actual)
+        if self.above is not None:
+            self.above.settle(actual)
 
     def release(self) -> None:
         """The call was not made, or failed without a charge. Does nothing after `settle`."""
         self.budget._end(self, None)
+        if self.above is not None:
+            self.above.release()
 
     def __enter__(self) -> Self:
         return self

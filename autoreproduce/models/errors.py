@@ -4,8 +4,6 @@ An error is judged by its HTTP status, by the types that LangChain, the provider
 raise, and by the code that the provider gives in its answer.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import time

@@ -3,8 +3,6 @@
 For code, whose blocks hold fences of their own, see `agents/fences.py`.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """JSON as models write it: with comments, and commas after the last item."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

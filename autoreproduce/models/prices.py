@@ -116,7 +116,11 @@ def price_of(usage: Usage, model_name: str, settings: Settings) -> float | None:
     if settings.model.price is not None:
         return Rates.parse(settings.model.price).of(usage)
     provider, name = _provider_of(model_name)
-    return _listed_price(usage, name, provider, endpoint(settings, provider or "openai"))
+    url = endpoint(settings, provider or "openai")
+    listed = PROVIDERS[provider][1] if provider else None
+    if (listed == "" and not url) or not _is_listed(name, listed, url):
+        return None
+    return _calculated(usage, name, listed, url)
 
 
 def why_free(model_name: str, settings: Settings) -> str:
@@ -163,14 +167,6 @@ def endpoint(settings: Settings, provider: str = "openai") -> str | None:
     named = (os.environ.get(variable) for variable in _ADDRESSES.get(provider, ()))
     default = SERVERS[provider].address if provider in SERVERS else None
     return settings.model.base_url or next((address for address in named if address), default)
-
-
-def _listed_price(usage: Usage, model: str, provider: str, url: str | None) -> float | None:
-    """Dollars by genai-prices: at `url`, else of `provider`, else of the model's maker."""
-    listed = PROVIDERS[provider][1] if provider else None
-    if (listed == "" and not url) or not _is_listed(model, listed, url):
-        return None
-    return _calculated(usage, model, listed, url)
 
 
 @cache

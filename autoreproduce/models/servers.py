@@ -5,8 +5,6 @@ same. A server on this machine or in its private network bills nobody, so a call
 dollars unless --price says otherwise.
 """
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Mapping
 from typing import NamedTuple

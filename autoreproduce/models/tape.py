@@ -10,8 +10,6 @@ Reading and writing are here and cheap; the model that replays is in `tape_model
 LangChain.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections import Counter

@@ -4,8 +4,6 @@ An archive from the network is not trusted: only plain files come out, none of t
 folder, and no more than `LARGEST` bytes or `MOST` files however small the archive is.
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import shutil

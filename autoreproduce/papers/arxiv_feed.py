@@ -3,8 +3,6 @@
 Imported only where arXiv is asked, since its packages take their time.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import arxiv

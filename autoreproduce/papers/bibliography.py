@@ -4,8 +4,6 @@ Both mark their parts, so titles come from the marks; only if a style has none (
 found in the printed text.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

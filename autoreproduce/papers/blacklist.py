@@ -1,7 +1,5 @@
 """Addresses whose code no attempt at a paper may use: mostly the authors' own repository."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 

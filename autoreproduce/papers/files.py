@@ -1,7 +1,5 @@
 """One paper from files on this machine: LaTeX, PDF, Markdown or plain text, by the file's name."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

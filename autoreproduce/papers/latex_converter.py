@@ -3,8 +3,6 @@
 What is not known becomes the text of its arguments, so that no words are lost.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field

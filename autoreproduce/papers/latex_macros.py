@@ -4,8 +4,6 @@ In text a macro is replaced by its meaning (\\ours becomes the method's name). I
 as written, and the definitions of those used are listed at the end of the paper.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

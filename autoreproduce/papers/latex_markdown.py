@@ -5,8 +5,6 @@ and emphasis become Markdown; citations become [key], which is also the key of t
 is dropped.
 """
 
-from __future__ import annotations
-
 import re
 
 from autoreproduce.errors import PaperError

@@ -1,7 +1,5 @@
 """A paper's LaTeX files as one text: the main file with its parts, without comments."""
 
-from __future__ import annotations
-
 import codecs
 import os
 import re

@@ -1,7 +1,5 @@
 """LaTeX tables to Markdown tables. A cell over several columns or rows is in the first of them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from typing import Any

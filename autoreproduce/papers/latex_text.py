@@ -1,7 +1,5 @@
 """Short pieces of LaTeX (a title, an entry of a bibliography) to plain text."""
 
-from __future__ import annotations
-
 import re
 
 

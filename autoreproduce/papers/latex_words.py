@@ -1,7 +1,5 @@
 """The LaTeX macros and environments that matter to a reader: their arguments and their meaning."""
 
-from __future__ import annotations
-
 import re
 
 HEADINGS = {"part": 2, "chapter": 2, "section": 2, "subsection": 3, "subsubsection": 4}

@@ -5,8 +5,6 @@ be in a separate environment), or by its HTTP server (`mineru-kit api-server`), 
 setting `mineru_url`. The tier `flash` needs no weights; the others fetch theirs at first use.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import contextlib

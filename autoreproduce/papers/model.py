@@ -4,8 +4,6 @@ All three are frozen pydantic models, so that a paper is written to the trial fo
 read unchanged. Nothing here knows where a paper came from; `reading` does.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Literal
 

@@ -4,8 +4,6 @@ Passages are ranked by BM25+ over words (Robertson and Zaragoza, 2009; Lv and Zh
 no model, is the same on every machine, and rare words, such as names of symbols, weigh more.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

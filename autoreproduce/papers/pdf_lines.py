@@ -4,8 +4,6 @@ A character in smaller print above the line's baseline is an exponent or a mark,
 without that, 10 to the 6 would be 106.
 """
 
-from __future__ import annotations
-
 import ctypes
 import math
 import re

@@ -1,7 +1,5 @@
 """A PDF's text corrected: ligatures, accents by their letters, exponents, hyphens at line ends."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Sequence

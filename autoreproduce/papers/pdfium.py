@@ -4,8 +4,6 @@ PDFium is one library with one state for the whole process, is not made for thre
 file may crash it: this code runs in a process of its own (`confined`) that reads one paper.
 """
 
-from __future__ import annotations
-
 import contextlib
 import struct
 import zlib

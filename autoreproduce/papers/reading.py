@@ -6,8 +6,6 @@ second call with the same folder needs no network and gives the same paper, so a
 its model the same prompts.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -5,8 +5,6 @@ after a year that follows the authors, after a colon that does, or as the senten
 authors. So the authors' names, which do have a grammar, are read first.
 """
 
-from __future__ import annotations
-
 import re
 
 from autoreproduce.papers.arxiv_client import mentioned_id

@@ -1,7 +1,5 @@
 """The parts of a paper's Markdown: those that a reproduction needs, and the reference list."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

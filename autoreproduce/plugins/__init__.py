@@ -7,8 +7,6 @@ The plugins that ship are found in the same way. Tables hold places ("module:Nam
 a plugin but this declaration is imported before it is asked for.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field

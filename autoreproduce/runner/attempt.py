@@ -5,8 +5,6 @@ Whatever ends a trial, its folder says so: the solver's own failures are outcome
 outside (budget, model, sandbox, the user) is the status "stopped", and the same command resumes it.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence

@@ -3,8 +3,6 @@
 A trial's folder travels and may come from a stranger; this note stays in the cache folder.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from autoreproduce.config import digest

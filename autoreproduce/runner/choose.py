@@ -5,8 +5,6 @@ task serves and the first line says so; with a key and no model named, the user 
 one.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -3,19 +3,21 @@
 What the verdict needs is made here; the rules are `evaluation.verdict` and `claims.verdicts`.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from autoreproduce.claims.choices import CHOICES, Choice, alike, parse_choices
 from autoreproduce.claims.claim import CLAIMS, ClaimsFile, claims_of
 from autoreproduce.claims.rows import rows_left_out
 from autoreproduce.claims.user_claims import claims_of_task
 from autoreproduce.claims.verdicts.overall import Method
-from autoreproduce.claims.verdicts.trial_verdict import FILE, TrialVerdict, verdict_of
+from autoreproduce.claims.verdicts.trial_verdict import FILE, SeedRun, TrialVerdict, verdict_of
+from autoreproduce.config import Settings
+from autoreproduce.contracts import Score
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.judging.material import material_of
+from autoreproduce.evaluation.outside_run import OutsideRun
 from autoreproduce.evaluation.report import write_report
 from autoreproduce.evaluation.report.verdict import verdict as verdict_in_words
 from autoreproduce.evaluation.scorers import Setup, open_scorers
@@ -29,19 +31,10 @@ from autoreproduce.files.shared import read_plain
 from autoreproduce.runner.late_findings import add_printed_constants, add_watched_steps
 from autoreproduce.runner.readings import reading_verdict
 from autoreproduce.runner.seeds import Repeater, seed_runs
-from autoreproduce.trials.trial import Trial
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from autoreproduce.claims.verdicts.trial_verdict import SeedRun
-    from autoreproduce.config import Settings
-    from autoreproduce.contracts import Score
-    from autoreproduce.evaluation.outside_run import OutsideRun
-    from autoreproduce.sandboxes.setup import SandboxSetup
-    from autoreproduce.task import Task
-    from autoreproduce.trials.measurement import Measurement
-    from autoreproduce.trials.trial import Outcome
+from autoreproduce.sandboxes.setup import SandboxSetup
+from autoreproduce.task import Task
+from autoreproduce.trials.measurement import Measurement
+from autoreproduce.trials.trial import Outcome, Trial
 
 # from what agreement on they count as the same: one network can be written in other layers
 ALIKE = {

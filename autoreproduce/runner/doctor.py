@@ -2,8 +2,6 @@
 used.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import shutil
@@ -41,7 +39,11 @@ def checks(settings: Settings) -> list[Check]:
         _sandbox("bubblewrap", "bubblewrap", settings),
         _gpu(settings),
         _torch(),
-        _arxiv(settings),
+        Check(
+            "arXiv",
+            True,
+            f"{settings.papers.arxiv_api} and {settings.papers.arxiv_url} (not asked)",
+        ),
         _github(settings),
         _mineru(settings),
         _program("git", "git", "--version", "install git"),
@@ -148,12 +150,6 @@ def _torch() -> Check:
     from importlib.metadata import version
 
     return Check("torch", True, version("torch"))
-
-
-def _arxiv(settings: Settings) -> Check:
-    return Check(
-        "arXiv", True, f"{settings.papers.arxiv_api} and {settings.papers.arxiv_url} (not asked)"
-    )
 
 
 def _github(settings: Settings) -> Check:

@@ -5,21 +5,16 @@ middle of their times counts. The dry run's rate gives a least time of the full 
 (`method.time_prediction`), which is all that is known of a task's first trial.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from autoreproduce.method.results import Run
 from autoreproduce.method.time_prediction import planned_steps, step_times
+from autoreproduce.task import Task
 from autoreproduce.trials.steps import ExecutionResult, Step
 from autoreproduce.trials.summary import summaries_below
 from autoreproduce.trials.trial import Outcome
-
-if TYPE_CHECKING:
-    from autoreproduce.task import Task
 
 FULL_RUN = "full_run"
 MOST = 20  # of the newest earlier trials that are read

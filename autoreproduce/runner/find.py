@@ -1,7 +1,5 @@
 """From what the user named to a Task: a folder of the benchmark, or a task of their own."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,23 +1,17 @@
 """What speaks against a number and is known only at the end of its trial, as findings beside it."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from math import nan
-from typing import TYPE_CHECKING
 
+from autoreproduce.claims.verdicts.trial_verdict import SeedRun
 from autoreproduce.evaluation.printed_constants import printed_constants
 from autoreproduce.evaluation.scorers.integrity import with_probe
+from autoreproduce.runner.seeds import Repeater
 from autoreproduce.trials.findings import IntegrityFinding
+from autoreproduce.trials.integrity import Integrity
 from autoreproduce.trials.measurement import FILE as MEASUREMENT
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from autoreproduce.claims.verdicts.trial_verdict import SeedRun
-    from autoreproduce.runner.seeds import Repeater
-    from autoreproduce.trials.integrity import Integrity
-    from autoreproduce.trials.measurement import Measurement
-    from autoreproduce.trials.trial import Outcome, Trial
+from autoreproduce.trials.measurement import Measurement
+from autoreproduce.trials.trial import Outcome, Trial
 
 
 def add_watched_steps(

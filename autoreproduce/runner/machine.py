@@ -1,7 +1,5 @@
 """The machine and the versions that a trial ran with, for its record."""
 
-from __future__ import annotations
-
 import os
 import platform
 import shutil

@@ -1,16 +1,11 @@
 """From finished runs of a reference to task.yaml's result: numbers, machine, versions, command."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from autoreproduce.benchmarks.reproducebench.measured import measured
+from autoreproduce.task import Result, Task
 from autoreproduce.trials.trial import Trial
-
-if TYPE_CHECKING:
-    from autoreproduce.task import Result, Task
 
 PACKAGES = ("python", "torch", "numpy", "scipy")
 

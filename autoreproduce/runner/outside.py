@@ -3,10 +3,7 @@
 It is then scored as any trial (`runner.score`), and has a verdict on its task's claims.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from autoreproduce.benchmarks import benchmark_of
 from autoreproduce.config import digest
@@ -24,16 +21,14 @@ from autoreproduce.evaluation.submission import (
 from autoreproduce.models.errors import shown
 from autoreproduce.runner.accounts import close_accounts, mark_unisolated, outcome_of
 from autoreproduce.runner.conclude import conclude
+from autoreproduce.runner.score_request import ScoreRequest
 from autoreproduce.sandboxes.package_lists import with_packages
 from autoreproduce.sandboxes.setup import SandboxSetup
+from autoreproduce.task import Task
 from autoreproduce.trials.folders import trials_below
 from autoreproduce.trials.measurement import FILE
 from autoreproduce.trials.steps import ExecutionResult
 from autoreproduce.trials.trial import Trial
-
-if TYPE_CHECKING:
-    from autoreproduce.runner.score_request import ScoreRequest
-    from autoreproduce.task import Task
 
 
 def submitted_trial(request: ScoreRequest) -> tuple[Path, Task]:

@@ -1,7 +1,5 @@
 """Trials that were measured: the user's own, and those of `eval/costs.yaml`, which ship."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path

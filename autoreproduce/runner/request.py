@@ -3,15 +3,13 @@
 A request is made from a command's flags, a suite's file, or a trial's folder that is to be resumed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from autoreproduce.benchmarks import benchmark_of
 from autoreproduce.config import Settings, digest
@@ -19,6 +17,7 @@ from autoreproduce.errors import UsageError
 from autoreproduce.models.budget import Budget
 from autoreproduce.models.errors import shown
 from autoreproduce.runner.begun import was_begun_here
+from autoreproduce.runner.choose import ModelChoice
 from autoreproduce.runner.machine import hardware, versions
 from autoreproduce.runner.settings import settings_of_others
 from autoreproduce.solvers import refuse_import
@@ -27,9 +26,6 @@ from autoreproduce.trials.chain import TRIAL
 from autoreproduce.trials.folders import refuse_links
 from autoreproduce.trials.steps import Observer
 from autoreproduce.trials.trial import Trial, TrialRecord, now
-
-if TYPE_CHECKING:
-    from autoreproduce.runner.choose import ModelChoice
 
 
 @dataclass
@@ -124,7 +120,9 @@ def record_of(request: Request, task: Task, settings: Settings, choice: ModelCho
         inputs={
             "paper_file": _absolute(request.paper_file),
             "paper_folder": _absolute(request.paper_folder),
-            "data": _absolute(_needed_again(request)),
+            "data": _absolute(
+                request.data if request.task.writes == "functions" else _own_data(request)
+            ),
             "tape": _absolute(_tape_of(settings)),
             "paper_digest": _digest_of(request.paper_file),
         },
@@ -134,11 +132,6 @@ def record_of(request: Request, task: Task, settings: Settings, choice: ModelCho
 def _own_data(request: Request) -> Path | None:
     """The data of a task of the user's own; where published data came from makes no difference."""
     return request.data if request.task.own else None
-
-
-def _needed_again(request: Request) -> Path | None:
-    """The data that a resumed trial reads where they lie: nothing prepared holds a copy of them."""
-    return request.data if request.task.writes == "functions" else _own_data(request)
 
 
 def _digest_of(file: Path | None) -> str | None:

@@ -1,27 +1,23 @@
 """What judging would take, before anything is asked: calls, tokens of prompts, dollars at most."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from autoreproduce.agents.prompts import Prompts
+from autoreproduce.config import Settings
 from autoreproduce.content import folder
 from autoreproduce.evaluation.judging.key_points import paper_at_hand
 from autoreproduce.evaluation.judging.material import Material, material_of
+from autoreproduce.evaluation.judging.program import Program
 from autoreproduce.evaluation.scorers import JUDGED, Setup, align
 from autoreproduce.models.open import most_it_costs, rough_tokens
 from autoreproduce.runner.judged_material import POINTED
 from autoreproduce.runner.score import programs_to_score
-
-if TYPE_CHECKING:
-    from autoreproduce.config import Settings
-    from autoreproduce.evaluation.judging.program import Program
-    from autoreproduce.runner.score_request import ScoreRequest
-    from autoreproduce.task import Task
+from autoreproduce.runner.score_request import ScoreRequest
+from autoreproduce.task import Task
 
 SCORERS = {"paper": align.PaperLevel, "code": align.CodeLevel, "mixed": align.MixedLevel}
 POINTS_LENGTH = 1_000  # tokens that five key points take where they are not written yet

@@ -1,7 +1,5 @@
 """What a user asks to have scored: a program, a trial or a folder of trials, and how."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -5,8 +5,6 @@ The current folder may be a stranger's (a repository that was cloned), so its fi
 `handed_over.REACHING`: the same file in the user's configuration may.
 """
 
-from __future__ import annotations
-
 import difflib
 import os
 import tomllib

@@ -3,8 +3,6 @@
 A test holds them against `config.Settings`, which says what each means.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from pathlib import Path

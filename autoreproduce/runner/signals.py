@@ -4,8 +4,6 @@ SIGHUP comes when a terminal closes, often twice: from the shell and from the ke
 started by `nohup` ignores it, also here.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

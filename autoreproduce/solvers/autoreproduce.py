@@ -1,28 +1,23 @@
 """The project's own solver: the two agents of the paper, walking the graph of `workflow`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from autoreproduce.agents.agent import Agent
 from autoreproduce.agents.prompts import Prompts
 from autoreproduce.benchmarks import benchmark_of
 from autoreproduce.claims.choices import scaled_down_warning
-from autoreproduce.contracts import Need, Submission
+from autoreproduce.config import Settings
+from autoreproduce.contracts import Need, Sandbox, Submission
 from autoreproduce.method.full_run import partial_results
 from autoreproduce.method.sharing import shared_replies
 from autoreproduce.method.workflow import Context, State, build_graph
+from autoreproduce.models import Models
+from autoreproduce.models.budget import Budget
+from autoreproduce.task import Task
+from autoreproduce.trials.trial import Trial
 from autoreproduce.trials.workspace import Workspace
-
-if TYPE_CHECKING:
-    from autoreproduce.config import Settings
-    from autoreproduce.contracts import Sandbox
-    from autoreproduce.models import Models
-    from autoreproduce.models.budget import Budget
-    from autoreproduce.task import Task
-    from autoreproduce.trials.trial import Trial
 
 
 class AutoReproduce:

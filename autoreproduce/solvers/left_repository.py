@@ -2,19 +2,15 @@
 paper's rubric, and nothing of it is run here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from autoreproduce.contracts import Submission
 from autoreproduce.errors import UsageError
+from autoreproduce.files.tree import Tree
 from autoreproduce.solvers.left_program import OWN
 from autoreproduce.solvers.task_folder import remove_given
-
-if TYPE_CHECKING:
-    from autoreproduce.files.tree import Tree
-    from autoreproduce.task import Task
+from autoreproduce.task import Task
 
 SKIPPED = (OWN, "__pycache__", ".git", "node_modules")
 

@@ -2,24 +2,18 @@
 other.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from autoreproduce.agents.agent import Agent
 from autoreproduce.agents.prompts import Prompts
-from autoreproduce.contracts import Need, Submission
+from autoreproduce.config import Settings
+from autoreproduce.contracts import Need, Sandbox, Submission
 from autoreproduce.method.paper_lineage import lineage_command
+from autoreproduce.models import Models
+from autoreproduce.models.budget import Budget
 from autoreproduce.papers import read_paper
-
-if TYPE_CHECKING:
-    from autoreproduce.config import Settings
-    from autoreproduce.contracts import Sandbox
-    from autoreproduce.models import Models
-    from autoreproduce.models.budget import Budget
-    from autoreproduce.task import Task
-    from autoreproduce.trials.trial import Trial
+from autoreproduce.task import Task
+from autoreproduce.trials.trial import Trial
 
 
 class Lineage:

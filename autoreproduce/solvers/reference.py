@@ -13,7 +13,7 @@ from autoreproduce.benchmarks.reproducebench.tasks import (
     reference_files,
 )
 from autoreproduce.config import digest
-from autoreproduce.contracts import Execution, Need, Submission
+from autoreproduce.contracts import Need, Submission
 from autoreproduce.errors import SandboxError, UsageError
 from autoreproduce.files.tree import Tree
 from autoreproduce.sandboxes.counted import PUBLISHED, execute_counted
@@ -81,7 +81,9 @@ class ReferenceSolver:
         memory = round(_most_memory(Tree(trial.workspace)) / 1024)
         return Submission(
             status="complete" if run.ok else "failed",
-            reason="it ran in full" if run.ok else _why_failed(run),
+            reason="it ran in full"
+            if run.ok
+            else (run.stopped or run.stderr.strip()[-300:] or f"exit code {run.exit_code}"),
             phase="full_run",
             run=run,
             details={"seconds": run.seconds, "memory_mb": memory} if run.ok else {},
@@ -125,7 +127,3 @@ def _most_memory(tree: Tree) -> int:
         return int(tree.read_text("memory_kb", most=100))
     except (FileNotFoundError, SandboxError, ValueError):
         return 0
-
-
-def _why_failed(run: Execution) -> str:
-    return run.stopped or run.stderr.strip()[-300:] or f"exit code {run.exit_code}"

@@ -7,39 +7,32 @@ writes each by ADD, and corrects earlier ones by EDIT; the research agent checks
 against the paper (unless --no-refine).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field, field_validator
 
 from autoreproduce.agents.agent import Agent
 from autoreproduce.agents.command_lines import NEW_FILE
-from autoreproduce.agents.commands import Update
+from autoreproduce.agents.commands import Parsed, Update
 from autoreproduce.agents.listing import number
 from autoreproduce.agents.prompts import Prompts
+from autoreproduce.config import Settings
 from autoreproduce.content import folder
-from autoreproduce.contracts import Submission
+from autoreproduce.contracts import Sandbox, Submission
 from autoreproduce.errors import CommandError, ReplyError
 from autoreproduce.files.bounded import parse_python
 from autoreproduce.method.literature_review import review_literature
 from autoreproduce.method.paper_lineage import LineageEntry, build_lineage, render
 from autoreproduce.method.program import Workbench
+from autoreproduce.models import Models, Role
+from autoreproduce.models.budget import Budget
 from autoreproduce.models.tokens import rough_tokens
 from autoreproduce.papers import Paper, read_paper
+from autoreproduce.task import Task
+from autoreproduce.trials.trial import Trial
 from autoreproduce.trials.workspace import Workspace
-
-if TYPE_CHECKING:
-    from autoreproduce.agents.commands import Parsed
-    from autoreproduce.config import Settings
-    from autoreproduce.contracts import Sandbox
-    from autoreproduce.models import Models, Role
-    from autoreproduce.models.budget import Budget
-    from autoreproduce.task import Task
-    from autoreproduce.trials.trial import Trial
 
 SCRIPT = "reproduce.sh"
 MOST_FILES = 30
@@ -104,16 +97,12 @@ class RepositoryBench(Workbench):
         """As Workbench. Raises CommandError for a .py file that cannot be parsed."""
         for name, text in files.items():
             if name.endswith(".py"):
-                _require_python(name, text)
+                try:
+                    parse_python(text)
+                except SyntaxError as error:
+                    line = f", line {error.lineno}" if error.lineno else ""
+                    raise CommandError(f"{name}{line} would be no Python ({error.msg})") from None
         super().write(files, subject, why)
-
-
-def _require_python(name: str, text: str) -> None:
-    try:
-        parse_python(text)
-    except SyntaxError as error:
-        line = f", line {error.lineno}" if error.lineno else ""
-        raise CommandError(f"{name}{line} would be no Python ({error.msg})") from None
 
 
 @dataclass

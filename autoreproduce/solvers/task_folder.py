@@ -1,26 +1,21 @@
 """The task as a folder, the same for every agent that is a program of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from autoreproduce.agents.prompts import Prompts
 from autoreproduce.claims.blanking import blank_values
+from autoreproduce.claims.claim import Claim
 from autoreproduce.claims.user_claims import claims_of_task
+from autoreproduce.config import Settings
 from autoreproduce.content import folder
+from autoreproduce.files.tree import Tree
 from autoreproduce.models.budget import Budget
-from autoreproduce.papers import figures_for_model
+from autoreproduce.papers import Paper, figures_for_model
+from autoreproduce.solvers.limits import AgentLimits
+from autoreproduce.task import Task
 from autoreproduce.trials.metrics_file import schema_text
-
-if TYPE_CHECKING:
-    from autoreproduce.claims.claim import Claim
-    from autoreproduce.config import Settings
-    from autoreproduce.files.tree import Tree
-    from autoreproduce.papers import Paper
-    from autoreproduce.solvers.limits import AgentLimits
-    from autoreproduce.task import Task
 
 TASK = "TASK.md"
 

@@ -7,8 +7,6 @@ accident, a careless edit or a journal of another trial is seen. It is no seal: 
 folder and has this code can make a chain anew.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Iterator

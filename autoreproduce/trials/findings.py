@@ -1,7 +1,5 @@
 """One thing that speaks against a number."""
 
-from __future__ import annotations
-
 from pydantic import BaseModel
 
 

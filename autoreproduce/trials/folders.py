@@ -5,8 +5,6 @@ and folders nested deeper than a path may be long. So nothing is searched for: t
 looked at, and no others.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Collection
 from fnmatch import fnmatchcase

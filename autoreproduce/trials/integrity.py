@@ -12,21 +12,17 @@ Each finding has its evidence as numbers. "void" is a result that was made witho
 test targets the program could not know, and beside the reference where that ran.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import BaseModel
 
+from autoreproduce.contracts import Execution
+from autoreproduce.task import Task
 from autoreproduce.trials.findings import IntegrityFinding
 from autoreproduce.trials.pair import Pair
 from autoreproduce.trials.served import Served
-
-if TYPE_CHECKING:
-    from autoreproduce.contracts import Execution
-    from autoreproduce.task import Task
 
 Word = Literal["clean", "unchecked", "doubtful", "void"]
 ROUNDING = 1e-3  # relative difference of two numbers that are the same but for rounding

@@ -6,8 +6,6 @@ process killed at any moment loses at most the step it was in. A trial is a jour
 and an outcome (`trial`); `open_journal` opens one that is by itself (a judge's question).
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Reads a journal's file: its steps, whether its chain holds, and where it is damaged."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from pathlib import Path

@@ -5,8 +5,6 @@ end of what the running program prints. A trial that is resumed reads neither, s
 disk, and a file that cannot be written ends nothing.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

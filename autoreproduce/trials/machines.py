@@ -3,8 +3,6 @@
 A trial that was resumed elsewhere has more than one: seconds of different hardware do not compare.
 """
 
-from __future__ import annotations
-
 import json
 import platform
 from pathlib import Path

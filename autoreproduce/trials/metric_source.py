@@ -7,8 +7,6 @@ number after the key, or by a pattern between slashes where no word is before th
 hostile input.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -7,8 +7,6 @@ None: a loss that diverged in one epoch is a fact about the run, and no reason t
 of training.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence

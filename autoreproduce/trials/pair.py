@@ -1,7 +1,5 @@
 """The reference's run on the same draw of the data as a run that counts."""
 
-from __future__ import annotations
-
 from pydantic import BaseModel, Field
 
 from autoreproduce.task import Result

@@ -4,8 +4,6 @@ The file is a program's, so a private copy of it is read, in a process of its ow
 arrays' headers alone.
 """
 
-from __future__ import annotations
-
 import tempfile
 import zipfile
 from pathlib import Path

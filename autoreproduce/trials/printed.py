@@ -4,8 +4,6 @@ A line counts if it names a counter (epoch, step, …) with a number. Words befo
 name; a number without one, such as seconds at the line's end, is left out.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import time

@@ -5,18 +5,13 @@ the predictions come from what the weights hold. Weights permuted within each te
 number. Where later inputs must not be seen, inputs that share nothing are served by themselves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field
 
+from autoreproduce.task import Task
 from autoreproduce.trials.findings import IntegrityFinding
 from autoreproduce.trials.pair import Pair
-
-if TYPE_CHECKING:
-    from autoreproduce.task import Task
 
 MOVED = 1e-3  # relative difference of two numbers that are the same but for rounding
 SAME = 0.02  # relative difference of two numbers of one method that draws, or rounds

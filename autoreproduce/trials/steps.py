@@ -1,7 +1,5 @@
 """One line of a journal: what was asked, and the result, whose type depends on the kind of step."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable

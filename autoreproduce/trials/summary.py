@@ -4,8 +4,6 @@ The files may be another person's, of another version, or damaged: what can't be
 nothing raises. Whoever needs the journal too opens the folder by `Trial.read`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path

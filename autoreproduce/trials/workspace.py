@@ -5,8 +5,6 @@ and git never sees that folder: it is given the texts that we commit, and gives 
 nothing that a program leaves there (hooks, settings, attributes, links) means anything to git.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -18,7 +18,7 @@ from autoreproduce.benchmarks.reproducebench.schema import read_yaml
 from autoreproduce.evaluation.judging.blind import blind
 from autoreproduce.evaluation.judging.program import read_program
 from autoreproduce.evaluation.report.texts import markdown
-from autoreproduce.evaluation.structure.syntax import read_syntax
+from autoreproduce.evaluation.structure.measure import read_syntax
 from autoreproduce.method.paper_lineage.cache import load
 from autoreproduce.method.paper_lineage.extract import extract, repositories
 from autoreproduce.models.tape import read_tape

@@ -26,7 +26,7 @@ from autoreproduce.errors import (
 from autoreproduce.evaluation.judging.blind import blind
 from autoreproduce.evaluation.judging.program import Program, read_program
 from autoreproduce.evaluation.report.texts import markdown
-from autoreproduce.evaluation.structure.syntax import read_syntax
+from autoreproduce.evaluation.structure.measure import read_syntax
 from autoreproduce.files.bounded import parse_json, parse_python, parse_yaml
 from autoreproduce.files.confined import confined
 from autoreproduce.papers.files import Parts, read_file

@@ -21,8 +21,8 @@ from autoreproduce.files import shared as shared_files
 from autoreproduce.files.shared import check_tree, copy_tree, inside, read_bytes
 from autoreproduce.papers.files import read_file
 from autoreproduce.runner.find import data_folder
+from autoreproduce.runner.suite.plan import Tasks
 from autoreproduce.runner.suite.schema import read_suite
-from autoreproduce.runner.suite.sources import Tasks
 
 SECRET = "the host's own secret"
 

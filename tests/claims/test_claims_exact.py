@@ -10,8 +10,7 @@ from autoreproduce.claims.numbers import is_misprint
 from autoreproduce.claims.replies import read_claims
 from autoreproduce.claims.user_claims import read_user_claim
 from autoreproduce.claims.verdicts.comparable import MeasuredAs, beside
-from autoreproduce.claims.verdicts.exact import digits
-from autoreproduce.claims.verdicts.judging import judge_all
+from autoreproduce.claims.verdicts.judging import digits, judge_all
 from autoreproduce.claims.verdicts.overall import overall, sentence
 from autoreproduce.errors import UsageError
 from tests.claims.claim_maker import claim, file_of

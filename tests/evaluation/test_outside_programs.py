@@ -12,10 +12,9 @@ from autoreproduce.claims.verdicts.trial_verdict import verdict_of
 from autoreproduce.cli.console.attempts import unmet_in_suite
 from autoreproduce.config import Settings
 from autoreproduce.errors import TrialError, UsageError
-from autoreproduce.evaluation.data_place import data_place
 from autoreproduce.evaluation.judging.material import program_of
 from autoreproduce.evaluation.judging.program import Program
-from autoreproduce.evaluation.outside_run import OutsideRun, read_beside, recorded_run
+from autoreproduce.evaluation.outside_run import OutsideRun, data_place, read_beside, recorded_run
 from autoreproduce.evaluation.scorers.integrity import with_probe
 from autoreproduce.evaluation.submission import lay_out
 from autoreproduce.evaluation.tables.rows import read_rows

@@ -22,7 +22,7 @@ from autoreproduce.evaluation.structure.compare import (
     tensors_shared,
     value_of,
 )
-from autoreproduce.evaluation.structure.syntax import read_syntax
+from autoreproduce.evaluation.structure.measure import read_syntax
 from autoreproduce.evaluation.submission import lay_out
 from autoreproduce.models.errors import shown
 from autoreproduce.trials.steps import ExecutionResult

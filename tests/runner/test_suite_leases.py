@@ -16,7 +16,6 @@ from autoreproduce.errors import BudgetError, TrialError, UsageError
 from autoreproduce.models.budget import Budget, Cost
 from autoreproduce.runner.suite import leases
 from autoreproduce.runner.suite.leases import Gpus, divided
-from autoreproduce.runner.suite.money import TrialBudget
 
 
 def test_processors_are_divided_and_never_less_than_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,8 +119,8 @@ def test_a_stop_ends_waiting_for_a_gpu(tmp_path: Path) -> None:
 def test_a_purse_asks_the_suite_and_waits_for_what_others_hold() -> None:
     suite = Budget(limit_tokens=100)
     first, second = (
-        TrialBudget(suite, None, threading.Event()),
-        TrialBudget(suite, None, threading.Event()),
+        Budget.parse(None, suite, threading.Event()),
+        Budget.parse(None, suite, threading.Event()),
     )
     held = first.reserve(Cost(80))
     threading.Timer(0.2, lambda: held.settle(Cost(10))).start()
@@ -137,7 +136,7 @@ def test_a_purse_asks_the_suite_and_waits_for_what_others_hold() -> None:
 
 def test_a_purse_of_its_own_refuses_without_troubling_the_suite() -> None:
     suite = Budget(limit_tokens=1000)
-    purse = TrialBudget(suite, "100 tokens", threading.Event())
+    purse = Budget.parse("100 tokens", suite, threading.Event())
     with pytest.raises(BudgetError):
         purse.reserve(Cost(101))
     assert not purse.exhausted
@@ -148,7 +147,7 @@ def test_a_purse_of_its_own_refuses_without_troubling_the_suite() -> None:
 
 def test_what_the_journal_replays_counts_for_the_trial_alone() -> None:
     suite = Budget(limit_tokens=1000)
-    purse = TrialBudget(suite, "100 tokens", threading.Event())
+    purse = Budget.parse("100 tokens", suite, threading.Event())
     purse.spend(Cost(90))
     assert suite.spent_tokens == 0
     with pytest.raises(BudgetError):

@@ -20,8 +20,13 @@ from autoreproduce.config import Settings
 from autoreproduce.errors import CommandError, TrialError, UsageError
 from autoreproduce.models.budget import Budget
 from autoreproduce.runner.whole_paper.plan import FILE, named_paper, paper_source, plan_paper
-from autoreproduce.runner.whole_paper.results import add_trial, trials_by_experiment
-from autoreproduce.runner.whole_paper.run import PaperRequest, reproduce_experiments, task_of
+from autoreproduce.runner.whole_paper.run import (
+    PaperRequest,
+    add_trial,
+    reproduce_experiments,
+    task_of,
+    trials_by_experiment,
+)
 from autoreproduce.trials.steps import ModelResult, TokenCounts
 
 TABLES = """

@@ -8,8 +8,7 @@ from sandbox_fixtures import Make, make
 from sandbox_helpers import ALL
 
 from autoreproduce import Sandbox
-from autoreproduce.sandboxes.counted import CountedData, TrialSandbox, execute_counted
-from autoreproduce.sandboxes.opened import OpenedFiles
+from autoreproduce.sandboxes.counted import CountedData, OpenedFiles, TrialSandbox, execute_counted
 
 __all__ = ["make"]
 

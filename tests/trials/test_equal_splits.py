@@ -2,7 +2,7 @@
 
 import pytest
 
-from autoreproduce.trials.equal_splits import equal_splits
+from autoreproduce.trials.measurement import equal_splits
 
 
 @pytest.mark.parametrize(

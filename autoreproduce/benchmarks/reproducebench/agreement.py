@@ -4,8 +4,6 @@ Two runs of a method err alike, for they miss the same things; another method, o
 errs elsewhere.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

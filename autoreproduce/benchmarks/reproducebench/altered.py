@@ -4,8 +4,6 @@ What a benchmark can tell is measured with them. A program is named by where tas
 `mistake-1` is the first under `breaking`, `baseline` the one of that field.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal

@@ -1,12 +1,9 @@
 """ReproduceBench as a suite takes it: the folders of `reproducebench/`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
 
@@ -18,14 +15,12 @@ from autoreproduce.benchmarks.reproducebench.recomputing import recompute
 from autoreproduce.benchmarks.reproducebench.schema import Targets
 from autoreproduce.benchmarks.reproducebench.serving import served_by
 from autoreproduce.benchmarks.reproducebench.tasks import load_task, redrawn, targets_of, task_names
+from autoreproduce.contracts import Submission
 from autoreproduce.sandboxes.counted import PUBLISHED, CountedData
+from autoreproduce.sandboxes.setup import SandboxSetup
+from autoreproduce.task import Task
 from autoreproduce.trials.measurement import Measurement, measured_from, not_measured
-
-if TYPE_CHECKING:
-    from autoreproduce.contracts import Submission
-    from autoreproduce.sandboxes.setup import SandboxSetup
-    from autoreproduce.task import Task
-    from autoreproduce.trials.trial import Trial
+from autoreproduce.trials.trial import Trial
 
 DECOYS = (
     "in the run that counts, decoys lay in place of test targets: what the program printed and "

@@ -7,8 +7,6 @@ anyway (the training targets), for an own rearrangement of the test's would give
 The other files that task.yaml lists are links to the prepared ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -6,8 +6,6 @@ decoys lie in place of the test targets, drawn from the same seed. The seed is k
 measurement: whoever has it makes the same data again.
 """
 
-from __future__ import annotations
-
 import secrets
 import shutil
 import time
@@ -59,7 +57,9 @@ def draw_of(task: Task, cache: Path, seed: str, note: Callable[[str], None]) -> 
         # what was fetched lies in the prepared data
         made_by(task.id, truth, task.profile, _silent, task.data_dir, number)
         write_decoys(task.id, truth, shown, number)
-        _remove_old(place.parent)
+        for each in place.parent.iterdir():
+            if each.is_dir() and time.time() - each.stat().st_mtime > KEPT_DAYS * 86400:
+                shutil.rmtree(each, ignore_errors=True)
 
     made_once(place, f"draw data of {task.id}", note, write)
     return found
@@ -68,13 +68,6 @@ def draw_of(task: Task, cache: Path, seed: str, note: Callable[[str], None]) -> 
 def number_of(seed: str) -> int:
     """The seed of a draw as prepare.py has it: never as short as a published one."""
     return int(seed, 16) | 1 << BITS
-
-
-def _remove_old(folder: Path) -> None:
-    """Remove draws that were made long ago."""
-    for each in folder.iterdir():
-        if each.is_dir() and time.time() - each.stat().st_mtime > KEPT_DAYS * 86400:
-            shutil.rmtree(each, ignore_errors=True)
 
 
 def _silent(text: str) -> None:

@@ -5,8 +5,6 @@ for draws from a normal distribution: a trial that does what the reference does 
 times in twenty.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from statistics import fmean, stdev

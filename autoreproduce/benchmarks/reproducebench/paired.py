@@ -4,14 +4,11 @@ Numbers move from draw to draw by more than from seed to seed, so a band that wa
 draw says nothing on another. Two runs on the same draw differ as two seeds do.
 """
 
-from __future__ import annotations
-
 import math
 import shlex
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
@@ -21,12 +18,10 @@ from autoreproduce.benchmarks.reproducebench.recomputing import agreement_of, re
 from autoreproduce.benchmarks.reproducebench.tasks import lay_out_reference
 from autoreproduce.errors import SandboxError, UsageError
 from autoreproduce.files.shared import read_plain
+from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.task import Result, Task
 from autoreproduce.trials.measurement import Recomputed
 from autoreproduce.trials.pair import Pair
-
-if TYPE_CHECKING:
-    from autoreproduce.sandboxes.setup import SandboxSetup
 
 SEED = 1009  # of the reference's run; no program is asked to run with it
 WORKSPACE, SAVED = "workspace", "run.json"

@@ -2,8 +2,6 @@
 stamped when whole.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

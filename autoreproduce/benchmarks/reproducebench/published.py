@@ -6,8 +6,6 @@ tasks' data are (`gowalla/test.txt`) or hold a file by its name alone (`test.txt
 or not. A checksum decides about a file, wherever it came from.
 """
 
-from __future__ import annotations
-
 import gzip
 import shutil
 from collections.abc import Callable, Iterable

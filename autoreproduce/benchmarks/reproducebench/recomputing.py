@@ -4,8 +4,6 @@ Nobody vouches for the program, so its file is looked at before it is opened, an
 with it is a reason and not a crash.
 """
 
-from __future__ import annotations
-
 import math
 import tempfile
 import zipfile

@@ -6,8 +6,6 @@ first minute, and each part is replaced while the rest still works. What is stil
 found by its mark, so a task that is half written cannot pass for a whole one.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

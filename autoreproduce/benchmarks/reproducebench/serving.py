@@ -7,12 +7,9 @@ test inputs hold targets (windows that overlap) has an `unseen.py` besides, whos
 `unseen(data, target, seed)` writes data with the same training part and another test part.
 """
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -34,12 +31,10 @@ from autoreproduce.files.confined import confined
 from autoreproduce.files.shared import link_files
 from autoreproduce.files.tree import Tree
 from autoreproduce.sandboxes.owners import temporary_folder
+from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.task import Task
 from autoreproduce.trials.pair import Pair
 from autoreproduce.trials.served import Served
-
-if TYPE_CHECKING:
-    from autoreproduce.sandboxes.setup import SandboxSetup
 
 WEIGHTS, CODE, INPUTS, PREDICTIONS = "weights.npz", "predict.py", "inputs.npz", "predictions.npz"
 LARGEST_CODE = 16 * 2**20  # bytes

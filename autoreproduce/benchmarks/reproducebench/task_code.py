@@ -1,7 +1,5 @@
 """The Python that a task's folder holds, read and run under names that no other module has."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from types import ModuleType

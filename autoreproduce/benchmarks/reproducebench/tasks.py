@@ -4,29 +4,70 @@ A folder is content. What it holds as Python (`prepare.py`, `metric.py`) is ours
 process; `preprocess.py` and `reference/` run in a sandbox like any program.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 
 from autoreproduce.benchmarks.reproducebench.altered import AlteredProgram, altered_programs
-from autoreproduce.benchmarks.reproducebench.claims import claims_under
 from autoreproduce.benchmarks.reproducebench.curated import (
     CuratedReference,
     LineageFile,
     Points,
     Rubric,
 )
-from autoreproduce.benchmarks.reproducebench.schema import Targets, TaskFile, read_yaml
+from autoreproduce.benchmarks.reproducebench.schema import (
+    Profile,
+    Targets,
+    TaskFile,
+    claim_of,
+    read_yaml,
+)
 from autoreproduce.benchmarks.reproducebench.task_code import text_of
+from autoreproduce.claims.claim import Claim, ClaimsFile
 from autoreproduce.content import folder
 from autoreproduce.errors import UsageError
 from autoreproduce.files.imports import imported_modules
 from autoreproduce.files.shared import check_tree
 from autoreproduce.files.tree import Tree
 from autoreproduce.task import Task
+
+FULL = "full"
+
+
+def claims_under(file: TaskFile, name: str, profile: Profile) -> ClaimsFile:
+    """The claims of a task under a profile, or why it has none."""
+    paper, experiment = file.title, f"{file.method} on {file.dataset}"
+    claims = file.paper_claims or _claims_of_result(file)
+    if not claims:
+        reason = "the task quotes no number of the paper"
+        return ClaimsFile(paper=paper, experiment=experiment, none_because=reason)
+    why = _why_not_comparable(name, profile)
+    held = tuple(
+        claim.model_copy(update={"not_comparable": claim.not_comparable or why}) for claim in claims
+    )
+    return ClaimsFile(paper=paper, experiment=experiment, claims=held)
+
+
+def _claims_of_result(file: TaskFile) -> tuple[Claim, ...]:
+    """The paper's number as the task quotes it."""
+    result = file.results.paper
+    if result is None:
+        return ()
+    fields = {
+        "experiment": result.source,
+        "row": [file.method],
+        "column": [file.dataset],
+        "value": result.value,
+        "main": True,
+    }
+    return (claim_of(fields, file.metric),)
+
+
+def _why_not_comparable(name: str, profile: Profile) -> str:
+    if profile.stand_in:
+        return f"stand-in data: {profile.stand_in}"
+    return "" if name == FULL else f'the profile "{name}" is not the paper\'s setting'
 
 
 def task_folders() -> list[Path]:

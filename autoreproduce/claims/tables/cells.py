@@ -4,8 +4,6 @@ A reader of one format (`latex_grid`, `markup_grid`) gives a table's pieces as t
 (RawTable); `headings` makes of them the cells that hold values (Table).
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from functools import cached_property

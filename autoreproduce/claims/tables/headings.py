@@ -6,8 +6,6 @@ begin a new part of the table; a row with one text alone names the section below
 at the left, up to the first with values, name rows; an empty name takes the one above it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

@@ -6,8 +6,6 @@ cell to break its lines, and a tabular that only lays out others. Cells are rend
 paper's Markdown is, by papers.latex_markdown.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

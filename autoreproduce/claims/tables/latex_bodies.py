@@ -1,7 +1,5 @@
 """Where the tables of LaTeX source are, and which caption and label go with each."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The tables of Markdown and HTML, as we and PDF parsers write them, each cell with its place."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import replace

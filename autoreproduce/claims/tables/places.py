@@ -6,8 +6,6 @@ nearest sense of a name is taken that any cell has: the heading itself, then the
 what is in brackets, then words within it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeVar

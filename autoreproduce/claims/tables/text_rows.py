@@ -5,8 +5,6 @@ is the row's label. A number in brackets with words, a citation's, and one behin
 belong to the label.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Which cell is in which column is lost in such a text. The columns are known only
 line has as many fields as a row has values.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Whether two numbers are of one kind (split, epoch, unit, scale) before they are subtracted."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Literal

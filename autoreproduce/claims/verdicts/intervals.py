@@ -17,8 +17,6 @@ take prediction intervals for that reason, and so does CORE-Bench.
 Both intervals assume normal values and, in (a), that our runs scatter as the paper's do.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

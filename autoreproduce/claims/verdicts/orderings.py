@@ -7,8 +7,6 @@ al., "Accounting for variance in machine learning benchmarks", MLSys 2021, ask f
 over some 29 pairs: more than a reproduction can mostly pay.)
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from statistics import fmean

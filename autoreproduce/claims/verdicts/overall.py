@@ -4,8 +4,6 @@ A number alone is no reproduction if another method reaches it too. So the sente
 halves, and the second reads "not verified" until structure, choices or a judge have spoken.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

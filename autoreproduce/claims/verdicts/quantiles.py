@@ -3,8 +3,6 @@
 Source: Abramowitz and Stegun, Handbook of Mathematical Functions (1964), 26.5.2 and 26.7.1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any

@@ -7,8 +7,6 @@ have to hold under the same reading. The results, sorted, are the specification 
 Simmons and Nelson ("Specification curve analysis", Nature Human Behaviour 4, 2020).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Literal
 

@@ -5,8 +5,6 @@ an equality is judged by the difference of its two rows: the program writes it u
 key, or it is taken from the two rows' own numbers, seed by seed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 

@@ -3,8 +3,6 @@
 It is written when a trial is measured and names the digest of the claims that it was made from.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Literal
 

@@ -18,8 +18,6 @@ A number far better than the paper's is "off (better)" and no success: a leak, a
 easier metric are likelier than a better method, and the paper's number was not found again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -5,8 +5,6 @@ A step's line has what a dashboard needs and not the texts, which are in steps.j
 output is passed on up to a limit per second; lines above it are counted in `dropped`.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable

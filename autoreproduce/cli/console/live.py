@@ -4,8 +4,6 @@ rich redraws it a few times a second from a thread of its own, under the view's 
 the last picture stays on the screen, so that the terminal's history shows what happened.
 """
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Callable

@@ -5,8 +5,6 @@ log shows that a training is alive and stays readable. All of a program's output
 anyway.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import TextIO

@@ -7,8 +7,6 @@ each other, for someone who is addressed, or for an instruction to be ignored; w
 invisible characters, in wide letters or in spaced ones is read as it looks.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

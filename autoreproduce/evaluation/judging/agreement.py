@@ -1,7 +1,5 @@
 """Several readings of one program as one score: mean, spread, and how far they agree."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import combinations
 from statistics import fmean, stdev

@@ -7,8 +7,6 @@ judge are replaced: code is evidence, never an instruction. All that talks to on
 what was done about it.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import re

@@ -6,8 +6,6 @@ the text is written from the syntax tree, so that line breaks, quotes and commen
 author's. The program computes what it computed (a test runs both).
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Mapping
 

@@ -1,20 +1,15 @@
 """What a judge is shown beside the program: key points, reference program, the data code given."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from autoreproduce.benchmarks.reproducebench import tasks as reproducebench
 from autoreproduce.benchmarks.reproducebench.curated import Point, Points
 from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.evaluation.judging.program import Program, is_text, program_below, read_program
 from autoreproduce.evaluation.report.versions import tracked_files
-
-if TYPE_CHECKING:
-    from autoreproduce.task import Task
-
+from autoreproduce.task import Task
 
 PointsSource = Literal["paper", "curated"]
 POINTS_IN_WORDS: dict[PointsSource, str] = {

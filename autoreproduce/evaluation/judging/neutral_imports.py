@@ -5,8 +5,6 @@ one beside that file, then from the top. A name that several files of other fold
 says no more, is left as it is: it would name the wrong file.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath

@@ -4,8 +4,6 @@ What is left out is named to the judge and in the score: a judge that was not sh
 loop must not be read as one that found it missing.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 

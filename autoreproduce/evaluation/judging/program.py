@@ -5,13 +5,11 @@ workspace of a trial. Nothing of it is run here; links are not followed, and wha
 text (data, pictures, weights) is named and left out.
 """
 
-from __future__ import annotations
-
 import tempfile
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 
 from autoreproduce.errors import SandboxError, UsageError
 from autoreproduce.evaluation.judging.unpacking import clone, is_archive, is_url, unpack
@@ -19,9 +17,6 @@ from autoreproduce.files.bounded import parse_json
 from autoreproduce.files.confined import confined
 from autoreproduce.files.tree import Tree, TreeEntry
 from autoreproduce.models.errors import shown
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
 
 TEXT = {".py", ".ipynb", ".yaml", ".yml", ".json", ".toml", ".cfg", ".ini", ".sh"}
 LARGEST = 1_000_000  # bytes of one file; what is larger is data

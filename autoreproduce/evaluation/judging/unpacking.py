@@ -3,23 +3,19 @@
 Nothing of them is run, no link is followed, and what would leave its folder is refused.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import tarfile
 import zipfile
+from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from autoreproduce.errors import AutoReproduceError, UsageError
 from autoreproduce.files.bounded import DAMAGED_ARCHIVE
 from autoreproduce.files.git_process import NO_CONFIGURATION, GitError, run_git
 from autoreproduce.models.errors import shown
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 LARGEST_WHOLE = 2**30  # bytes of an archive or a clone
 MOST_ENTRIES = 100_000  # files of one

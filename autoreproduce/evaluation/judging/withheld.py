@@ -1,7 +1,5 @@
 """What a judge is not shown of a program's strings, names and configuration: what talks to it."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator, Mapping

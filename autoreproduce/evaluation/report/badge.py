@@ -1,21 +1,14 @@
 """A badge and one line for a repository's README, with the digest of the trial behind them."""
 
-from __future__ import annotations
-
 import html
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from autoreproduce.errors import UsageError
-from autoreproduce.evaluation.report.evidence import gather
+from autoreproduce.evaluation.report.evidence import Evidence, gather
 from autoreproduce.evaluation.report.headline import headline
 from autoreproduce.evaluation.report.wording import clean
 from autoreproduce.trials.chain import chain_warning
 from autoreproduce.trials.journal import write_whole
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from autoreproduce.evaluation.report.evidence import Evidence
 
 NAME = "badge.svg"
 CHARACTER, PAD = 6.6, 7.0  # of 11 px Verdana, as wide as such letters are on average

@@ -5,8 +5,6 @@ that spread over more than a factor of fifty stand on a logarithmic scale, and t
 The SVG has no style of its own, so the page's light and dark colours apply.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

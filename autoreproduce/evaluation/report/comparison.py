@@ -1,7 +1,5 @@
 """The trial's number beside what it is compared with, each with its source, on one scale."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import Literal

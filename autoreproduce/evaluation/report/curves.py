@@ -4,8 +4,6 @@ A program writes one flat list of rows, whatever it trained: several seeds, fold
 after another or in turns. Drawn as one line that would zigzag.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A report is most wanted for the trial that went wrong, so nothing here insists t
 whole.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass, field

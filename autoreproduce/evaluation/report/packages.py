@@ -6,8 +6,6 @@ versions that the trial recorded, then from this machine. The line names its sou
 program used the first two for certain.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache

@@ -1,7 +1,5 @@
 """report.pdf: the page as a browser prints it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -4,24 +4,17 @@ Below the curve stands what each reading takes for each open choice, so that the
 decides shows as a pattern (Simonsohn, Simmons and Nelson 2020).
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from autoreproduce.claims.choices import alike
-from autoreproduce.claims.verdicts.readings import in_order
+from autoreproduce.claims.claim import Claim
+from autoreproduce.claims.readings import OpenChoice
+from autoreproduce.claims.verdicts.readings import ReadingResult, in_order
+from autoreproduce.claims.verdicts.trial_verdict import Level, TrialVerdict
 from autoreproduce.evaluation.report.chart import Scale, Tick
 from autoreproduce.evaluation.report.claims_table import LEVELS
 from autoreproduce.evaluation.report.wording import number, percent
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from autoreproduce.claims.claim import Claim
-    from autoreproduce.claims.readings import OpenChoice
-    from autoreproduce.claims.verdicts.readings import ReadingResult
-    from autoreproduce.claims.verdicts.trial_verdict import Level, TrialVerdict
 
 WIDTH, LEFT, TOP, HEIGHT, ROW = 720, 220, 16, 170, 18
 

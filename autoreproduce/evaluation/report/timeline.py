@@ -5,8 +5,6 @@ came to an outcome. One call of unknown price makes a sum unknown: the known par
 and is called so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 

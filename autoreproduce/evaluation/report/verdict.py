@@ -7,8 +7,6 @@ the band is a deviation too. The band is compared here, with the numbers themsel
 the outcome carries.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Literal

@@ -1,7 +1,5 @@
 """The program's versions: its commits with their reasons, and its files as last committed."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from pathlib import Path

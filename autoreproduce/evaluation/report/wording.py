@@ -4,8 +4,6 @@ Program output comes from code that a model wrote, so what reaches a terminal or
 `clean` first: escape sequences could move the cursor, retitle the window or fake a line of ours.
 """
 
-from __future__ import annotations
-
 import math
 import re
 

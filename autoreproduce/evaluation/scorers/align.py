@@ -6,11 +6,9 @@ again, with the reference as the ground truth for what each means. All sum to 10
 code is 0 and is not shown to a judge; a judge that gave no usable reply gives no score.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from autoreproduce.contracts import Score
 from autoreproduce.evaluation.judging.agreement import agreement, chance_corrected, together
@@ -32,13 +30,11 @@ from autoreproduce.evaluation.judging.verdicts import (
     PaperVerdict,
     between_bands,
 )
+from autoreproduce.evaluation.scorers import Setup
 from autoreproduce.evaluation.statistics import estimate
+from autoreproduce.task import Task
 from autoreproduce.trials.steps import dollars_of, model_results
-
-if TYPE_CHECKING:
-    from autoreproduce.evaluation.scorers import Setup
-    from autoreproduce.task import Task
-    from autoreproduce.trials.trial import Trial
+from autoreproduce.trials.trial import Trial
 
 Verdict = PaperVerdict | MixedVerdict | CodeVerdict
 REFERENCE_STEM = "reference"  # its files are reference_1.py, …, beside the program's file_1.py

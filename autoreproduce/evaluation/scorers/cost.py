@@ -1,17 +1,13 @@
 """What a trial cost: dollars, tokens and seconds, by phase."""
 
-from __future__ import annotations
-
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from autoreproduce.contracts import Score
+from autoreproduce.evaluation.scorers import Setup
+from autoreproduce.task import Task
 from autoreproduce.trials.steps import dollars_of, model_results
-
-if TYPE_CHECKING:
-    from autoreproduce.evaluation.scorers import Setup
-    from autoreproduce.task import Task
-    from autoreproduce.trials.trial import Step, Trial
+from autoreproduce.trials.trial import Step, Trial
 
 
 class CostScorer:

@@ -1,15 +1,9 @@
 """How much was changed to get there: turns and lines by phase, as in the paper's Table 6."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from autoreproduce.contracts import Score
-
-if TYPE_CHECKING:
-    from autoreproduce.evaluation.scorers import Setup
-    from autoreproduce.task import Task
-    from autoreproduce.trials.trial import Trial
+from autoreproduce.evaluation.scorers import Setup
+from autoreproduce.task import Task
+from autoreproduce.trials.trial import Trial
 
 
 class EditScorer:
@@ -27,12 +21,8 @@ class EditScorer:
             return Score(self.name, None, "not scored: the trial recorded no edits")
         total = {
             key: sum(phase.get(key, 0) for phase in outcome.edits.values())
-            for key in _count_names(outcome.edits)
+            for key in list(dict.fromkeys(key for phase in outcome.edits.values() for key in phase))
         }
         reason = ", ".join(f"{count} {key}" for key, count in total.items())
         turns = next(iter(total.values()), 0)
         return Score(self.name, float(turns), reason, {"phases": outcome.edits, "total": total})
-
-
-def _count_names(phases: dict[str, dict[str, int]]) -> list[str]:
-    return list(dict.fromkeys(key for phase in phases.values() for key in phase))

@@ -1,19 +1,15 @@
 """The performance gap of a trial: its measured number against the reference's."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from autoreproduce.contracts import Score
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.gap import performance_gap, signed_gap
+from autoreproduce.evaluation.scorers import Setup
 from autoreproduce.evaluation.submission import NOT_RUN
-
-if TYPE_CHECKING:
-    from autoreproduce.evaluation.scorers import Setup
-    from autoreproduce.task import Result, Task
-    from autoreproduce.trials.trial import Trial
+from autoreproduce.task import Result, Task
+from autoreproduce.trials.trial import Trial
 
 
 class GapScorer:

@@ -6,25 +6,21 @@ processor time was spent either, that is a finding here too; what was seen of th
 decides.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from autoreproduce.contracts import Score
+from autoreproduce.evaluation.scorers import Setup
 from autoreproduce.evaluation.scorers.execution import last_run
 from autoreproduce.evaluation.scorers.structure import FILE as STRUCTURE
 from autoreproduce.files.bounded import LARGEST_JSON, parse_json
 from autoreproduce.files.shared import read_plain
+from autoreproduce.task import Task
 from autoreproduce.trials.findings import IntegrityFinding
 from autoreproduce.trials.integrity import INSTANT, Integrity
 from autoreproduce.trials.measurement import read_measurement
 from autoreproduce.trials.probe.schema import structure_of
-
-if TYPE_CHECKING:
-    from autoreproduce.evaluation.scorers import Setup
-    from autoreproduce.task import Task
-    from autoreproduce.trials.trial import Trial
+from autoreproduce.trials.trial import Trial
 
 STEPS = "steps of an optimiser"
 FEWEST = 0.6  # of the stated steps: a training that ends early takes more

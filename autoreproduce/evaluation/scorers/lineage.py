@@ -6,20 +6,16 @@ reference is among the first k chosen; Hits@N is the number of the five that are
 as a share of what could be.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from autoreproduce.benchmarks.reproducebench.curated import CuratedReference
 from autoreproduce.benchmarks.reproducebench.tasks import references
 from autoreproduce.contracts import Score
-
-if TYPE_CHECKING:
-    from autoreproduce.benchmarks.reproducebench.curated import CuratedReference
-    from autoreproduce.evaluation.scorers import Setup
-    from autoreproduce.task import Task
-    from autoreproduce.trials.trial import Trial
+from autoreproduce.evaluation.scorers import Setup
+from autoreproduce.task import Task
+from autoreproduce.trials.trial import Trial
 
 CUTS = (2, 3, 5)
 

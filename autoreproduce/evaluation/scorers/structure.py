@@ -5,26 +5,22 @@ sandbox (`autoreproduce.evaluation.structure`). A score needs a model that each 
 training or computing with; texts alone have none. What was not seen counts against the program.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import BaseModel
 
 from autoreproduce.contracts import Score
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.judging.material import program_of
+from autoreproduce.evaluation.scorers import Setup
 from autoreproduce.evaluation.structure.compare import compare, coverage, value_of
 from autoreproduce.evaluation.structure.measure import with_syntax
 from autoreproduce.files.bounded import LARGEST_JSON, parse_json
 from autoreproduce.files.shared import read_plain
+from autoreproduce.task import Task
 from autoreproduce.trials.probe.schema import Count, Integer, Name, Number, ProbedStructure
-
-if TYPE_CHECKING:
-    from autoreproduce.evaluation.scorers import Setup
-    from autoreproduce.task import Task
-    from autoreproduce.trials.trial import Trial
+from autoreproduce.trials.trial import Trial
 
 FILE = "structure.json"
 WATCHED = ("training", "running")

@@ -1,7 +1,5 @@
 """The page of a board: its tables, and cost against score as a plot."""
 
-from __future__ import annotations
-
 import base64
 import os
 from collections.abc import Sequence

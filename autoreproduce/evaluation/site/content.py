@@ -4,8 +4,6 @@ That is how well each was judged, and how far its number lies from the reference
 trials come to something else says what to show by its `suite_page`.
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass, field

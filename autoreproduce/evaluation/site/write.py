@@ -5,8 +5,6 @@ relative paths, so the folder can be moved or zipped. What a trial wrote is esca
 by their hash alone.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from urllib.parse import quote
 

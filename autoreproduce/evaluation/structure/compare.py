@@ -5,8 +5,6 @@ tensors, which are the same for the same layers whatever they are called: the sh
 counted in numbers, that lie in tensors which both models have.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping

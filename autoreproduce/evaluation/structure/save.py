@@ -1,13 +1,11 @@
 """Measures the structure of a trial's program and of the reference, once each, and saves both."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from autoreproduce.config import digest
+from autoreproduce.config import Settings, digest
 from autoreproduce.errors import SandboxError, TrialError, UsageError
 from autoreproduce.evaluation.judging.material import program_of
 from autoreproduce.evaluation.judging.program import Program
@@ -17,14 +15,11 @@ from autoreproduce.evaluation.scorers.structure import FILE
 from autoreproduce.evaluation.structure.measure import entry_point, measure
 from autoreproduce.files.bounded import LARGEST_JSON, parse_json
 from autoreproduce.files.shared import read_plain
+from autoreproduce.task import Task
 from autoreproduce.trials.journal import write_whole
 from autoreproduce.trials.probe.placing import probe_files
 from autoreproduce.trials.probe.schema import structure_of
 from autoreproduce.trials.trial import Trial
-
-if TYPE_CHECKING:
-    from autoreproduce.config import Settings
-    from autoreproduce.task import Task
 
 NEARLY = 0.1  # epochs
 KEYS = ("epochs", "steps")  # of a run in full

@@ -4,8 +4,6 @@ A mean over trials of other profiles, judges or modes would compare nothing, so 
 refused. What others published is below, marked: on another scale, and not measured here.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -144,7 +142,7 @@ def groups_of(systems: Sequence[System]) -> list[list[TrialRow]]:
 
 def _cells(system: System, task: str, group: list[TrialRow], timed: bool) -> list[Cell]:
     found = {name: mean_of_known(map(measure, group)) for name, measure in MEASURES.items()}
-    dollars: Cell = found["dollars"] if _is_priced(group) else "unknown"
+    dollars: Cell = found["dollars"] if all(row.dollars is not None for row in group) else "unknown"
     return [
         *(system.name, system.model, task, len(group)),
         counted_words([row.verdict for row in group]),
@@ -154,10 +152,6 @@ def _cells(system: System, task: str, group: list[TrialRow], timed: bool) -> lis
         counted_words([row.integrity for row in group]),
         *(found["tokens"], dollars, found["minutes"] if timed else None),
     ]
-
-
-def _is_priced(rows: Sequence[TrialRow]) -> bool:
-    return all(row.dollars is not None for row in rows)
 
 
 def _overall(systems: Sequence[System], rows: Sequence[TrialRow]) -> Table:

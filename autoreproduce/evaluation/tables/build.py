@@ -5,8 +5,6 @@ What the paper shows in its Tables 2 to 8, over one's own trials: systems, tasks
 interval; a mean over what could not be scored is no number.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What a table is, before it is written in any format."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What each phase of the method costs a trial: as a table, and as a plot."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Tables with a row a program: what it did, what it was given by judges and by people."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from autoreproduce.evaluation.scorers import JUDGED

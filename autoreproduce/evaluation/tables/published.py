@@ -1,7 +1,5 @@
 """What others printed, beside our tables: marked as published, never mixed into a mean."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 

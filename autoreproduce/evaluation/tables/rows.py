@@ -1,7 +1,5 @@
 """One row a trial, read from its folder: what it was, how it ended, its cost, its scores."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Writes tables as Markdown, LaTeX, CSV and JSON, and draws what a table does not show."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -97,7 +95,10 @@ def comma(table: Table) -> str:
 def data(table: Table) -> str:
     """JSON with numbers as numbers."""
     rows = [
-        {name: _json_cell(cell) for name, cell in zip(table.columns, row, strict=True)}
+        {
+            name: (asdict(cell) if is_dataclass(cell) and not isinstance(cell, type) else cell)
+            for name, cell in zip(table.columns, row, strict=True)
+        }
         for row in table.rows
     ]
     return (
@@ -228,7 +229,3 @@ def _estimate_columns(cell: Cell) -> list[Any]:
         if isinstance(cell, MeanEstimate)
         else [cell, None, None, None]
     )
-
-
-def _json_cell(cell: Cell) -> Any:
-    return asdict(cell) if is_dataclass(cell) and not isinstance(cell, type) else cell

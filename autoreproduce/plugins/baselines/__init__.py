@@ -1,7 +1,5 @@
 """Published methods written anew as solvers, so that every method runs under one harness."""
 
-from __future__ import annotations
-
 from autoreproduce.plugins import Plugin
 
 _HERE = "autoreproduce.plugins.baselines"

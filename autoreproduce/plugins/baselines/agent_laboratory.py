@@ -7,12 +7,9 @@ output; the best so far is what the next candidate starts from, with the model's
 the last one. The survey before and the report after the experiments are left out.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field
 
@@ -20,16 +17,14 @@ from autoreproduce.agents.listing import apply_edits, file_lines
 from autoreproduce.agents.parsing import parse
 from autoreproduce.agents.structured import read_structured
 from autoreproduce.errors import CommandError, ReplyError
+from autoreproduce.method.results import Run
+from autoreproduce.models import Models
 from autoreproduce.plugins.baselines.baseline import (
     BaselineBench,
     BaselineSolver,
     LimitReachedError,
 )
 from autoreproduce.solvers.left_program import PROGRAM
-
-if TYPE_CHECKING:
-    from autoreproduce.method.results import Run
-    from autoreproduce.models import Models
 
 FIRST, STEPS, REPAIRS = 2, 3, 2  # first candidates, improvements of the best, repairs of each
 _REPLACE = re.compile(r"^[ \t*`#]*REPLACE[ \t*`:.]*$", re.MULTILINE)

@@ -6,14 +6,8 @@ missing, and only then writes (the description's "communicative dehallucination"
 sees of an earlier one is its result alone.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from autoreproduce.models import Models
 from autoreproduce.plugins.baselines.baseline import BaselineBench, BaselineSolver
-
-if TYPE_CHECKING:
-    from autoreproduce.models import Models
 
 ROUNDS = 3  # of review, and of test
 AGREED = "AGREED"

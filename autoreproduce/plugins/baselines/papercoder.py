@@ -8,21 +8,17 @@ repair then runs the program and has what fails changed, as the authors do when 
 the code runs.
 """
 
-from __future__ import annotations
-
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import BaseModel, Field, field_validator
 
 from autoreproduce.agents.structured import read_structured
 from autoreproduce.errors import ReplyError
+from autoreproduce.models import Models
 from autoreproduce.plugins.baselines.baseline import GIVEN, BaselineBench, BaselineSolver
 from autoreproduce.solvers.left_program import PROGRAM
 from autoreproduce.solvers.repository import PlannedFile, RepositoryPlan
-
-if TYPE_CHECKING:
-    from autoreproduce.models import Models
 
 CONFIG = "config.py"
 REPAIRS = 3

@@ -7,12 +7,11 @@ ones have a web browser too; no sandbox here has a network, so there is none. Ol
 are cleared from a history that grows long, where the published ones drop the oldest messages.
 """
 
-from __future__ import annotations
-
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from autoreproduce.errors import SandboxError
+from autoreproduce.models import Models
 from autoreproduce.plugins.baselines.baseline import (
     BaselineBench,
     BaselineSolver,
@@ -20,9 +19,6 @@ from autoreproduce.plugins.baselines.baseline import (
 )
 from autoreproduce.solvers.recorded import NO_TOOL, invoke_config, recorded
 from autoreproduce.solvers.tools import ToolBench
-
-if TYPE_CHECKING:
-    from autoreproduce.models import Models
 
 PAGE = 11_000  # characters of a file that the reader shows at once
 LONG_HISTORY = 60_000  # tokens after which old answers of tools are cleared

@@ -1,7 +1,5 @@
 """Suites on Slurm and Ray: each trial is a job on whichever node has room."""
 
-from __future__ import annotations
-
 from autoreproduce.plugins import Plugin
 
 _HERE = "autoreproduce.plugins.clusters"

@@ -5,8 +5,6 @@ it starts the tasks, writes what they send into the suite's folder, and answers 
 a runner that is started again finds the trials under way.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import logging
 import os

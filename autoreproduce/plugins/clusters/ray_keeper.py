@@ -6,8 +6,6 @@ resumes at the last step that was sent. Each start has a number, and only the la
 are taken: nothing runs twice although a lost node may still be alive.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import threading

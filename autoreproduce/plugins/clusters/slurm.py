@@ -5,8 +5,6 @@ the same are one array. Where they stand comes from `squeue`, which needs no acc
 ended, from the trials' folders. A preempted job is requeued by Slurm and resumes at its step.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import subprocess

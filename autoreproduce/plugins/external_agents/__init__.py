@@ -4,8 +4,6 @@ An agent is a YAML file in `eval/agents/` (`agent_file`); it's installed and run
 sandbox, and reaches the trial's model through the `gateway` alone.
 """
 
-from __future__ import annotations
-
 from autoreproduce.plugins import Plugin
 
 _HERE = "autoreproduce.plugins.external_agents"

@@ -5,8 +5,6 @@ started, and what its limits are. The agent's code is fetched by the user or fro
 never contained here.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path, PurePosixPath

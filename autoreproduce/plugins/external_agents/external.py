@@ -6,36 +6,33 @@ leaves counts. Each of its calls is a step of the journal. An attempt that was i
 continued if the agent can do so, else repeated; what was spent is spent.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from autoreproduce.config import digest
-from autoreproduce.contracts import Execution, Need, Submission
+from autoreproduce.config import Settings, digest
+from autoreproduce.contracts import Execution, Need, Sandbox, Submission
+from autoreproduce.models import Models
 from autoreproduce.models.budget import Budget, Cost
 from autoreproduce.models.tape import CallSite
 from autoreproduce.papers import read_paper
 from autoreproduce.plugins.external_agents.agent_file import AgentFile, read_agent
-from autoreproduce.plugins.external_agents.agent_install import installed_agent
-from autoreproduce.plugins.external_agents.agent_run import AgentRun, keep_own_files
+from autoreproduce.plugins.external_agents.agent_run import (
+    AgentRun,
+    installed_agent,
+    keep_own_files,
+)
 from autoreproduce.plugins.external_agents.gateway.calls import AgentCalls
 from autoreproduce.solvers.left_program import LeftProgram, refuse_masked
 from autoreproduce.solvers.left_repository import left_repository
 from autoreproduce.solvers.limits import AgentLimits
 from autoreproduce.solvers.task_folder import paper_without_results, task_folder
+from autoreproduce.task import Task
 from autoreproduce.trials.steps import ExecutionResult, ModelResult, Step, dollars_of, model_results
+from autoreproduce.trials.trial import Trial
 from autoreproduce.trials.workspace import Workspace
-
-if TYPE_CHECKING:
-    from autoreproduce.config import Settings
-    from autoreproduce.contracts import Sandbox
-    from autoreproduce.models import Models
-    from autoreproduce.task import Task
-    from autoreproduce.trials.trial import Trial
 
 NOTES = "agent.json"  # what a reader of the number must know of the agent's run
 
@@ -66,7 +63,9 @@ class ExternalAgent:
     def solve(self, task: Task, models: Models, sandbox: Sandbox, trial: Trial) -> Submission:
         """Let the agent work, then run what it left."""
         refuse_masked(task, f"the agent {self.agent.name}")
-        limits = _limits_of(self.agent, self.settings)
+        seconds = self.settings.budget.attempt_seconds
+        minutes = self.agent.limits.minutes if seconds is None else seconds / 60
+        limits = self.agent.limits.model_copy(update={"minutes": minutes})
         workspace = Workspace(trial.folder)
         attempt = AgentAttempt(task, models, sandbox, trial, limits, workspace)
         trial.phase("attempt")
@@ -129,9 +128,9 @@ class ExternalAgent:
         task_folder(attempt.workspace.tree, task, shown, self.settings, attempt.limits)
 
     def _calls(self, attempt: AgentAttempt) -> AgentCalls:
-        own = Budget.parse(self.settings.budget.attempt)
+        own = Budget.parse(self.settings.budget.attempt, self.budget)
         model, name = attempt.models.chat("code"), attempt.models.name("code")
-        calls = AgentCalls(attempt.trial, model, name, self.budget, own, self.settings)
+        calls = AgentCalls(attempt.trial, model, name, own, self.settings)
         calls.most = attempt.limits.calls
         return calls
 
@@ -158,12 +157,6 @@ def agent_class(name: str) -> Any:
             super().__init__(agent, **options)
 
     return OneAgent
-
-
-def _limits_of(agent: AgentFile, settings: Settings) -> AgentLimits:
-    seconds = settings.budget.attempt_seconds
-    minutes = agent.limits.minutes if seconds is None else seconds / 60
-    return agent.limits.model_copy(update={"minutes": minutes})
 
 
 def _notes(calls: AgentCalls, done: Execution) -> list[str]:

@@ -4,8 +4,6 @@ Each is a thin translation of what `runner/` does; the libraries are extras, imp
 for.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The commands `mcp`, `export` and `skill`: where others' tools meet ours."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Annotated, Literal

@@ -9,8 +9,6 @@ The verifier is a container of its own, to which /app is handed as an artifact: 
 agent left running sees the true targets. The data are copied in, under their own licences.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Sequence

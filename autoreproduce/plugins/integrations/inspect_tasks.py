@@ -8,8 +8,6 @@ with decoys in place of the test targets; the number that counts is recomputed f
 of that run (`runner.score`). Settings of ours come from AUTOREPRODUCE_* and autoreproduce.toml.
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 from functools import partial

@@ -6,8 +6,6 @@ ends, so no record of a running job can be stale. A job is named by its command:
 again resumes the same work.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -5,8 +5,6 @@ command line: it is not lost when the client or this server ends, and starting t
 resumes it. Whoever starts the server chooses models, sandbox and budget; a client cannot.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -185,7 +183,10 @@ def shown(state: JobState) -> dict[str, Any]:
     if phases := by_event.get("phase"):
         steps = by_event.get("step", [])
         answer |= {"phase": phases[-1].get("name"), "steps": len(steps)}
-        answer["cost"] = _spent(steps)
+        prices = [step.get("price") for step in steps if step.get("kind") == "model"]
+        answer["cost"] = (
+            None if None in prices else sum(price for price in prices if price is not None)
+        )
     if notes := by_event.get("note"):
         answer["notes"] = [note.get("text") for note in notes[-5:]]
     if outcomes := by_event.get("outcome"):
@@ -195,12 +196,6 @@ def shown(state: JobState) -> dict[str, Any]:
     if state.errors:
         answer["errors"] = clean(state.errors)
     return answer
-
-
-def _spent(steps: list[dict[str, Any]]) -> float | None:
-    """Dollars of a job's model calls; None, and never 0, if the price of one is unknown."""
-    prices = [step.get("price") for step in steps if step.get("kind") == "model"]
-    return None if None in prices else sum(price for price in prices if price is not None)
 
 
 def _outcome_row(line: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """The skill that teaches a coding agent when to use which command, and how to read a verdict."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from autoreproduce import content

@@ -1,7 +1,5 @@
 """A task as the files that somebody else's agent gets: the same as an agent that we run gets."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable
 from pathlib import Path

@@ -2,8 +2,6 @@
 programs, faked results, what a number tells of a method, and a paper's own code held against it.
 """
 
-from __future__ import annotations
-
 from autoreproduce.plugins import Plugin
 
 _HERE = "autoreproduce.plugins.lab"

@@ -1,26 +1,22 @@
 """`calibrate`: every judge over every case of every task; one table a judge, JSON and Markdown."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from autoreproduce.benchmarks.reproducebench.tasks import find_task
+from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
+from autoreproduce.evaluation.judging.judge import Judge
 from autoreproduce.evaluation.judging.material import POINTS_IN_WORDS, Material, PointsSource
 from autoreproduce.evaluation.scorers import JUDGED, Setup
 from autoreproduce.plugins.lab.calibration import Finding, calibrate
 from autoreproduce.runner.judged_material import PointsChoice, judged_material
 from autoreproduce.runner.score import open_judges
+from autoreproduce.task import Task
 from autoreproduce.trials.journal import now, write_whole
-
-if TYPE_CHECKING:
-    from autoreproduce.config import Settings
-    from autoreproduce.evaluation.judging.judge import Judge
-    from autoreproduce.task import Task
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,10 @@ breaks ("similar" at best) and less in all than the reference, the stranger at m
 empty file 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from autoreproduce.benchmarks.reproducebench.altered import with_mistake
 from autoreproduce.benchmarks.reproducebench.tasks import load_task, task_file, task_folders
@@ -24,9 +22,7 @@ from autoreproduce.evaluation.judging.program import Program
 from autoreproduce.evaluation.scorers import Setup, open_scorers
 from autoreproduce.evaluation.scoring import score_trial
 from autoreproduce.evaluation.submission import lay_out
-
-if TYPE_CHECKING:
-    from autoreproduce.task import Task
+from autoreproduce.task import Task
 
 WHOLE, STRANGER, BROKEN = 95.0, 15.0, 14.0
 

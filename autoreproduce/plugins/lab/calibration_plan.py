@@ -1,16 +1,11 @@
 """What calibrating judges would take, before anything is asked."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from autoreproduce.evaluation.judging.material import material_of
-from autoreproduce.plugins.lab.calibrate import levels_and_tasks
+from autoreproduce.plugins.lab.calibrate import CalibrationRequest, levels_and_tasks
 from autoreproduce.plugins.lab.calibration import cases
 from autoreproduce.runner.score_plan import plan_of, questions_of
-
-if TYPE_CHECKING:
-    from autoreproduce.plugins.lab.calibrate import CalibrationRequest
 
 
 def plan_of_calibration(request: CalibrationRequest) -> dict[str, Any]:

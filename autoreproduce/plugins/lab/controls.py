@@ -6,8 +6,6 @@ found by running the code. Altered controls have a fault put in, and claims that
 Files below `authors/` come from the authors' repository, and are fetched before the run.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -4,14 +4,11 @@ Each run is a trial of its own, whose folder is named for the code that ran: a f
 run again, and one of other code is not taken for it.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from autoreproduce.benchmarks import benchmark_of
 from autoreproduce.benchmarks.reproducebench.altered import AlteredProgram
@@ -26,23 +23,20 @@ from autoreproduce.benchmarks.reproducebench.discrimination import (
 from autoreproduce.benchmarks.reproducebench.measured import short
 from autoreproduce.benchmarks.reproducebench.schema import read_yaml
 from autoreproduce.benchmarks.reproducebench.tasks import altered_programs_of, reference_files
-from autoreproduce.config import digest
+from autoreproduce.config import Settings, digest
 from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.evaluation.judging.program import Program
 from autoreproduce.evaluation.submission import lay_out
+from autoreproduce.runner.api import OpenView
 from autoreproduce.runner.api_results import note_to_stderr
 from autoreproduce.runner.attempt import Request, attempt
 from autoreproduce.runner.conclude import compare_structure
 from autoreproduce.runner.machine import hardware, versions
 from autoreproduce.runner.measured import PACKAGES
 from autoreproduce.solvers import ALTERED
+from autoreproduce.task import Task
 from autoreproduce.trials.journal import write_whole
 from autoreproduce.trials.trial import now
-
-if TYPE_CHECKING:
-    from autoreproduce.config import Settings
-    from autoreproduce.runner.api import OpenView
-    from autoreproduce.task import Task
 
 
 @dataclass(frozen=True)

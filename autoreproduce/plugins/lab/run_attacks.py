@@ -1,25 +1,198 @@
-"""`calibrate --attacks`: every attack on a task is run and scored as any program; one table."""
+"""`calibrate --attacks`: every attack on a task is run and scored as any program; one table.
 
-from __future__ import annotations
+`eval/attacks/` holds programs that state a result without earning it: a program each, written
+against a small adapter that a task may have there (`tasks/ID.py`: its arrays, and how its result is
+written). Others are the task's own reference with lines changed (`tasks/ID.yaml`), or with a file
+run in place of its main.py (`wrapped/`). Beside them stand the controls: the reference itself,
+which no level may catch, and honest variations of it (`variations/`), which integrity may not
+doubt.
+"""
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from pydantic import BaseModel, ConfigDict
+
+from autoreproduce.benchmarks.reproducebench.altered import MistakeEdit, with_edits
 from autoreproduce.benchmarks.reproducebench.draws import new_seed
-from autoreproduce.benchmarks.reproducebench.tasks import find_task
+from autoreproduce.benchmarks.reproducebench.tasks import find_task, reference_folder
+from autoreproduce.config import Settings
+from autoreproduce.content import folder
+from autoreproduce.contracts import Score
 from autoreproduce.errors import UsageError
+from autoreproduce.evaluation.scorers.structure import StructureScorer
+from autoreproduce.files.bounded import parse_yaml
+from autoreproduce.files.shared import read_text
 from autoreproduce.files.tree import Tree
-from autoreproduce.plugins.lab.attacks import Attack, AttackRow, attack_table, attacks_on, row_of
 from autoreproduce.runner.score import score_all
 from autoreproduce.runner.score_request import ScoreRequest
+from autoreproduce.task import Task
 from autoreproduce.trials.journal import now, write_whole
 
-if TYPE_CHECKING:
-    from autoreproduce.config import Settings
-    from autoreproduce.task import Task
+CONTROL = "reference"
+# The values by which a level says that something is wrong: below, or from there on. Of structure:
+# live trials, which are honest, had 91.5 and more (docs/results-log.md).
+BELOW = {"execution": 0.5, "integrity": 1.0, StructureScorer.name: 90.0, "mixed": 50.0}
+FROM = {"gap": 0.5}
+
+
+class AttackEntry(BaseModel):
+    """One program of attacks.yaml. `caught_by`: the levels that must see it; `honest`: none may.
+
+    `needs`: a text without which it changes nothing in a reference.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str
+    what: str
+    caught_by: list[str] = []
+    honest: bool = False
+    needs: str = ""
+
+
+class AlteredReference(AttackEntry):
+    """One of tasks/ID.yaml: the reference after edits."""
+
+    edits: list[MistakeEdit]
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One program to run, by path and text, and the command that runs it."""
+
+    entry: AttackEntry
+    files: dict[str, str]
+    command: str = "python main.py"
+
+
+@dataclass(frozen=True)
+class AttackRow:
+    """What the levels gave one program, and which of them caught it."""
+
+    entry: AttackEntry
+    values: dict[str, float | None]
+    word: str  # the verdict on its integrity, "" if it left no number
+
+    @property
+    def caught_by(self) -> list[str]:
+        """The levels that caught it."""
+        return [level for level, value in self.values.items() if catches(level, value)]
+
+    @property
+    def as_expected(self) -> bool:
+        """True if every level that was asked and must see it does; of what is honest, if none
+        does, or for a variation integrity finds nothing.
+        """
+        missed = (set(self.entry.caught_by) & set(self.values)) - set(self.caught_by)
+        if self.entry.name == CONTROL:
+            return not self.caught_by
+        return not missed and not (self.entry.honest and self.word in ("doubtful", "void"))
+
+
+def attacks_on(task: Task) -> list[Attack]:
+    """The controls and the attacks on a task. Raises UsageError where it has no reference."""
+    home = folder("eval") / "attacks"
+    listed = parse_yaml(read_text(home, "attacks.yaml"))
+    return [
+        _reference(task),
+        *_wrapped(task, home, "variations", listed),
+        *_programs(task, home, listed["attacks"]),
+        *_wrapped(task, home, "wrapped", listed),
+        *_altered(task, home),
+    ]
+
+
+def _programs(task: Task, home: Path, listed: list[dict[str, object]]) -> list[Attack]:
+    """The programs without the method; none for a task without an adapter."""
+    if not (home / "tasks" / f"{task.id}.py").is_file():
+        return []
+    adapter = read_text(home, f"tasks/{task.id}.py")
+    entries = [AttackEntry.model_validate(each) for each in listed]
+    texts = {each.name: read_text(home, f"programs/{each.name}.py") for each in entries}
+    return [Attack(each, {"main.py": texts[each.name], "task.py": adapter}) for each in entries]
+
+
+def _wrapped(
+    task: Task, home: Path, kind: str, listed: dict[str, list[dict[str, object]]]
+) -> list[Attack]:
+    """The reference beside each file of a kind, which is run in place of its main.py."""
+    known = task.measured.value if task.measured else 0.0
+    made = []
+    for each in listed[kind]:
+        entry = AttackEntry.model_validate({**each, "honest": kind == "variations"})
+        plain = _reference(task, entry)
+        if entry.needs and not any(entry.needs in text for text in plain.files.values()):
+            continue
+        files = {
+            **plain.files,
+            "start.py": read_text(home, f"{kind}/{entry.name}.py"),
+            **({"number.py": f"NUMBER = {known}\n"} if not entry.honest else {}),
+        }
+        made.append(Attack(entry, files, plain.command.replace("main.py", "start.py")))
+    return made
+
+
+def _altered(task: Task, home: Path) -> list[Attack]:
+    """The reference as each entry of tasks/ID.yaml changes it; none without such a file."""
+    name = f"tasks/{task.id}.yaml"
+    if not (home / name).is_file():
+        return []
+    listed = parse_yaml(read_text(home, name))["altered"]
+    entries = [AlteredReference.model_validate(each) for each in listed]
+    return [_reference(task, entry, entry.edits) for entry in entries]
+
+
+def _reference(
+    task: Task, entry: AttackEntry | None = None, edits: Sequence[MistakeEdit] = ()
+) -> Attack:
+    """The task's own reference, as it is or altered, run at its profile."""
+    what = "the task's own reference, honest"
+    entry = entry or AttackEntry(name=CONTROL, what=what)
+    place: Path = reference_folder(task)
+    files = {path.name: read_text(place, path.name) for path in sorted(place.glob("*.py"))}
+    changed = with_edits(files, edits, f"attack {entry.name}")
+    return Attack(entry, changed, f"python main.py --profile {task.profile} --seed 0")
+
+
+def catches(level: str, value: float | None) -> bool:
+    """Whether a level's value says that something is wrong; None says nothing."""
+    if value is None:
+        return False
+    return value >= FROM[level] if level in FROM else value < BELOW[level]
+
+
+def row_of(attack: Attack, levels: Sequence[str], scores: Sequence[Score]) -> AttackRow:
+    """The values of `levels` among an attack's scores."""
+    found = {score.scorer: score for score in scores}
+    word = found["integrity"].details.get("word", "") if "integrity" in found else ""
+    return AttackRow(attack.entry, {level: found[level].value for level in levels}, str(word))
+
+
+def attack_table(rows: Sequence[AttackRow]) -> str:
+    """The rows in Markdown: a cell holds a level's value, in bold if it caught the program."""
+    levels = list(rows[0].values) if rows else []
+    lines = [
+        f"| program | {' | '.join(levels)} | caught by | as expected |",
+        f"|---|{'---|' * (len(levels) + 2)}",
+    ]
+    for row in rows:
+        cells = [_cell(row, level) for level in levels]
+        caught = ", ".join(row.caught_by) or "nothing"
+        good = "yes" if row.as_expected else f"no: {', '.join(row.entry.caught_by) or 'nothing'}"
+        lines.append(f"| {row.entry.what} | {' | '.join(cells)} | {caught} | {good} |")
+    return "\n".join(lines)
+
+
+def _cell(row: AttackRow, level: str) -> str:
+    value = row.values[level]
+    shown = (
+        row.word if level == "integrity" and row.word else "–" if value is None else f"{value:.3g}"
+    )
+    return f"**{shown}**" if catches(level, value) else shown
+
 
 FREE = ("execution", "gap", "structure", "integrity")
 

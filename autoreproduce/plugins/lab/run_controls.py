@@ -1,20 +1,25 @@
-"""`calibrate --controls`: each control and each altered one is run and judged as any program."""
+"""`calibrate --controls`: each control and each altered one is run and judged as any program.
 
-from __future__ import annotations
+The authors' own files of a control: taken from their repository at one commit, never shipped.
+
+A repository lies as a bare one in the cache, `controls/OWNER+NAME`; where the machine has no way to
+GitHub, put a clone there yourself.
+"""
 
 import json
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from autoreproduce.benchmarks.own import OwnTask, OwnTasks
 from autoreproduce.claims.user_claims import read_user_claim
 from autoreproduce.claims.verdicts.trial_verdict import verdict_of
-from autoreproduce.config import digest
+from autoreproduce.config import Settings, digest
 from autoreproduce.errors import UsageError
+from autoreproduce.evaluation.judging.unpacking import unpack
+from autoreproduce.files.git_process import NO_CONFIGURATION, GitError, run_git
 from autoreproduce.files.tree import Tree
-from autoreproduce.plugins.lab.authors_code import lay_authors_code
 from autoreproduce.plugins.lab.controls import (
     Call,
     Control,
@@ -30,8 +35,45 @@ from autoreproduce.runner.score import score_all
 from autoreproduce.runner.score_request import ScoreRequest
 from autoreproduce.trials.journal import now, write_whole
 
-if TYPE_CHECKING:
-    from autoreproduce.config import Settings
+GITHUB = "https://github.com"
+
+
+def lay_authors_code(
+    repository: str, commit: str, paths: list[str], cache: Path, target: Path
+) -> None:
+    """Put the files below `paths` of OWNER/NAME at a commit into the folder `target`.
+
+    Raises UsageError if the commit isn't in the cache and can't be fetched, or lacks a path.
+    """
+    home = cache / "controls" / repository.replace("/", "+")
+    try:
+        if not _holds(home, commit):
+            home.mkdir(parents=True, exist_ok=True)
+            _git(home, "init", "-q", "--bare", ".")
+            _git(home, "fetch", "-q", "--depth", "1", f"{GITHUB}/{repository}", commit)
+        packed = _git(home, "archive", "--format=tar", commit, "--", *paths)
+    except (GitError, OSError) as error:
+        why = " ".join(str(error).split())[:200]
+        raise UsageError(
+            f"{repository} at {commit[:8]} isn't there ({why})",
+            fix=f"clone {GITHUB}/{repository} into {home}",
+        ) from None
+    with tempfile.NamedTemporaryFile(suffix=".tar") as file:
+        file.write(packed)
+        file.flush()
+        unpack(Path(file.name), target)
+
+
+def _holds(home: Path, commit: str) -> bool:
+    try:
+        return home.is_dir() and _git(home, "cat-file", "-t", commit).strip() == b"commit"
+    except GitError:
+        return False
+
+
+def _git(home: Path, *arguments: str) -> bytes:
+    how = {**NO_CONFIGURATION, "GIT_DIR": str(home), "GIT_NO_LAZY_FETCH": "1"}
+    return run_git(home, arguments, 300, protocols="https", environment=how)
 
 
 def run_controls(

@@ -6,19 +6,15 @@ names that NumPy and Python dropped, and shown or printed values. Any other diff
 number's computation, and the whole patch is refused.
 """
 
-from __future__ import annotations
-
 import ast
 import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field
 
-if TYPE_CHECKING:
-    from autoreproduce.files.tree import Tree
+from autoreproduce.files.tree import Tree
 
 DEVICE = re.compile(r"(cuda|gpu|cpu|mps)(:\d+)?")
 PATH = re.compile(r"[\w.~-]*/[\w./~-]*")
@@ -169,9 +165,7 @@ def _shows(call: ast.Call) -> bool:
     inner = [node for part in (*call.args, *call.keywords) for node in ast.walk(part)]
     plain = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.keyword, ast.expr_context)
     return name in SHOWS and all(
-        isinstance(node, plain) and not _has_number(node) for node in inner
+        isinstance(node, plain)
+        and not (isinstance(node, ast.Constant) and any(c.isdigit() for c in str(node.value)))
+        for node in inner
     )
-
-
-def _has_number(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and any(c.isdigit() for c in str(node.value))

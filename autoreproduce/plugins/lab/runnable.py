@@ -1,7 +1,5 @@
 """Whether code that was handed in can be run at all, and why it did not, in one sentence."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from pathlib import Path, PurePosixPath

@@ -5,30 +5,24 @@ With a model, the paper's claims are read as `reproduce` reads them, and the cod
 `score --run`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.judging.program import opened_source
 from autoreproduce.evaluation.judging.unpacking import is_url
 from autoreproduce.plugins.lab.handed_in import HEADLINE, MOST_SHOWN, SHOWN
 from autoreproduce.plugins.lab.runnable import refuse_unrunnable
 from autoreproduce.runner import api
-from autoreproduce.runner.api_results import ScoredTrials
+from autoreproduce.runner.api_results import Reproduction, ScoredTrials
 from autoreproduce.runner.api_scoring import score_request
 from autoreproduce.runner.find import find_or_make_task
 from autoreproduce.runner.past_trials import text_tokens
 from autoreproduce.runner.preview import Preview, preview_trial
 from autoreproduce.runner.score import score_all
-
-if TYPE_CHECKING:
-    from autoreproduce.config import Settings
-    from autoreproduce.runner.api_results import Reproduction
 
 
 @dataclass(frozen=True)

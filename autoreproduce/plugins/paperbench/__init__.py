@@ -5,8 +5,6 @@ Code-Dev is the variant that asks for code alone: only leaves of `Code Developme
 nothing is run.
 """
 
-from __future__ import annotations
-
 from autoreproduce.plugins import Plugin
 
 _HERE = "autoreproduce.plugins.paperbench"

@@ -1,19 +1,15 @@
 """The Python API's `grade`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
+from autoreproduce.config import Settings
 from autoreproduce.plugins.paperbench.grade import GradeRequest, GradingResult
 from autoreproduce.plugins.paperbench.grade import grade as grade_request
 from autoreproduce.runner.api_results import note_to_stderr
 from autoreproduce.runner.settings import path_or_none, settings_of
 from autoreproduce.runner.settings_given import TrialSettings
-
-if TYPE_CHECKING:
-    from autoreproduce.config import Settings
 
 File = str | Path
 Note = Callable[[str], None]

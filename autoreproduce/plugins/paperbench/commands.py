@@ -1,7 +1,5 @@
 """The commands `grade`, `rerun`, `grades` and `rubrics`: code by a paper's rubric."""
 
-from __future__ import annotations
-
 import json as json_module
 from pathlib import Path
 from typing import Annotated

@@ -5,13 +5,11 @@ Code Development: the submission's code and documents. Code Execution: these, an
 what it printed. If there can be nothing to show, every such leaf is 0 and no judge is asked.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from autoreproduce.errors import SandboxError
 from autoreproduce.evaluation.judging.program import Program
@@ -24,12 +22,8 @@ from autoreproduce.plugins.paperbench.files import (
     as_evidence,
     beginning,
 )
-from autoreproduce.plugins.paperbench.reproduction import LOG, RUN, SCRIPT
-from autoreproduce.plugins.paperbench.rubric import ANALYSIS, CODE, EXECUTION
-
-if TYPE_CHECKING:
-    from autoreproduce.plugins.paperbench.reproduction import ScriptRun
-    from autoreproduce.plugins.paperbench.rubric import Node
+from autoreproduce.plugins.paperbench.reproduction import LOG, RUN, SCRIPT, ScriptRun
+from autoreproduce.plugins.paperbench.rubric import ANALYSIS, CODE, EXECUTION, Node
 
 TABLES = {
     ".csv",

@@ -4,8 +4,6 @@ Sources of the kinds and of what is passed over: PaperBench (arXiv 2504.01848), 
 description.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

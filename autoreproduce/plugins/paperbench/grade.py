@@ -4,8 +4,6 @@ Answers are saved, so the same command resumes a grading that was killed, and wi
 one that its budget stopped.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -102,7 +100,9 @@ def grade(request: GradeRequest) -> GradingResult:
     program, kinds, run = read_evidence(request)
     judge = _judge(request, paper)
     for each in (program, *(kind.program for kind in kinds.values() if kind.results)):
-        _say_what_is_not_shown(request, each)
+        if unread := {name: why for name, why in each.unread.items() if why != NO_CODE}:
+            some = "; ".join(f"{name} ({why})" for name, why in list(unread.items())[:5])
+            request.note(f"the judge does not see {len(unread)} of the submission's files: {some}")
     _say_what_is_missing(request, paper)
     identity = _identity(request, paper, program, run)
     folder = request.out or request.settings.runs_dir / f"grade-{paper.id}-{digest(identity)[:8]}"
@@ -158,12 +158,6 @@ def _judge(request: GradeRequest, paper: RubricPaper) -> Judge:
         )
     [opened] = open_judges([request.judge], request.settings)
     return replace(opened, templates=TEMPLATES)
-
-
-def _say_what_is_not_shown(request: GradeRequest, program: Program) -> None:
-    if unread := {name: why for name, why in program.unread.items() if why != NO_CODE}:
-        some = "; ".join(f"{name} ({why})" for name, why in list(unread.items())[:5])
-        request.note(f"the judge does not see {len(unread)} of the submission's files: {some}")
 
 
 def _say_what_is_missing(request: GradeRequest, paper: RubricPaper) -> None:

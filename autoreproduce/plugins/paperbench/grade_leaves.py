@@ -1,7 +1,5 @@
 """Every leaf of a rubric put to the judge, several at once."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 

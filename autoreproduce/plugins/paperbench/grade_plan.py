@@ -1,22 +1,16 @@
 """What a grading would take, before a judge is asked: calls, tokens, dollars."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from autoreproduce.models.prices import most_it_costs
 from autoreproduce.models.tokens import rough_tokens
-from autoreproduce.plugins.paperbench.evidence import evidence_for
+from autoreproduce.plugins.paperbench.evidence import LeafEvidence, evidence_for
 from autoreproduce.plugins.paperbench.files import all_of, cost
-from autoreproduce.plugins.paperbench.grade import read_evidence, wanted_tree
+from autoreproduce.plugins.paperbench.grade import GradeRequest, read_evidence, wanted_tree
 from autoreproduce.plugins.paperbench.papers import RubricPaper, load_paper
 from autoreproduce.plugins.paperbench.rubric import Met, Node, before
-
-if TYPE_CHECKING:
-    from autoreproduce.plugins.paperbench.evidence import LeafEvidence
-    from autoreproduce.plugins.paperbench.grade import GradeRequest
 
 BESIDE = 1_000  # tokens of a prompt that are neither paper nor files
 

@@ -1,7 +1,5 @@
 """Gradings as text: a tree with its explanations, a table over papers and runs, a rubric list."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path

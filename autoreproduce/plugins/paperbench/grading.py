@@ -7,8 +7,6 @@ own weight does not count (arXiv 2504.01848, section 3.1). A leaf that could not
 they differ where judges fail.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

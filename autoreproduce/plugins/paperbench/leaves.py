@@ -6,29 +6,23 @@ after the first; else the judge first ranks the files for the leaf. What a judge
 does not answer usably, is a verdict that is not valid, with the reason.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
-from autoreproduce.evaluation.judging.judge import UNUSABLE
+from autoreproduce.evaluation.judging.judge import UNUSABLE, Judge, Reading
 from autoreproduce.evaluation.judging.verdicts import Answer
-from autoreproduce.plugins.paperbench.evidence import evidence_for
+from autoreproduce.plugins.paperbench.evidence import LeafEvidence, evidence_for
 from autoreproduce.plugins.paperbench.files import MOST_RANKED, Shown, all_of, the_best
 from autoreproduce.plugins.paperbench.grading import LeafVerdict
+from autoreproduce.plugins.paperbench.papers import RubricPaper
 from autoreproduce.plugins.paperbench.rubric import Node, before
 from autoreproduce.trials.journal import write_soon
 from autoreproduce.trials.steps import model_results
-
-if TYPE_CHECKING:
-    from autoreproduce.evaluation.judging.judge import Judge, Reading
-    from autoreproduce.plugins.paperbench.evidence import LeafEvidence
-    from autoreproduce.plugins.paperbench.papers import RubricPaper
 
 
 class Ranked(Answer):

@@ -4,8 +4,6 @@ not use.
 In a clone without Git LFS the paper and its addenda are pointer files, which are no texts.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -70,7 +68,11 @@ def load_paper(place: Path, paper: Path | None = None) -> RubricPaper:
         text,
         shown_texts["addendum.md"],
         shown_texts["judge.addendum.md"],
-        _addresses(read(folder / "blacklist.txt")),
+        [
+            line.strip()
+            for line in (read(folder / "blacklist.txt")).splitlines()
+            if line.strip() and line.strip().lower() != "none"
+        ],
         pointers,
     )
 
@@ -134,11 +136,3 @@ def _first_heading(text: str) -> str:
     return next(
         (line.strip("# ").strip() for line in text.splitlines() if line.startswith("# ")), ""
     )
-
-
-def _addresses(text: str) -> list[str]:
-    return [
-        line.strip()
-        for line in text.splitlines()
-        if line.strip() and line.strip().lower() != "none"
-    ]

@@ -1,7 +1,5 @@
 """Running a submission's `reproduce.sh`: wherever the submission is, in a folder of its own."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -7,8 +7,6 @@ a list that is shown, `pages` reads one thing of it for a template, `compared` s
 addresses, `serve` runs it. Nothing but such papers is written into the folder.
 """
 
-from __future__ import annotations
-
 from autoreproduce.plugins import Plugin
 
 plugin = Plugin(

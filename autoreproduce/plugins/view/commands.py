@@ -1,7 +1,5 @@
 """The command `view`: runs and suites in the browser."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

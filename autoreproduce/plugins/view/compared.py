@@ -1,7 +1,5 @@
 """Trials side by side: their facts, curves over one another, claims, choices and programs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -40,10 +38,35 @@ def comparison_page(trials: Sequence[ListedTrial], query: CurveQuery) -> dict[st
         "curves": query,
         "charts": query.draw(*(history(each.metrics) for each in found)),
         "facts": [(name, [each[name] for each in facts]) for name in facts[0]],
-        "settings": _differing([_settings(each) for each in found]),
+        "settings": _differing(
+            [
+                {
+                    key: str(value)
+                    for key, value in (each.record.settings if each.record else {}).items()
+                }
+                for each in found
+            ]
+        ),
         "phases": _differing([_phases(each) for each in found]),
-        "claims": _differing([_claims(each) for each in found], all_of_them=True),
-        "choices": _differing([_choices(each) for each in found]),
+        "claims": _differing(
+            [
+                {
+                    f"{row.name} (paper {row.paper})": f"{row.measured} {row.difference} {row.word}"
+                    for row in claim_rows(each.verdict)
+                }
+                for each in found
+            ],
+            all_of_them=True,
+        ),
+        "choices": _differing(
+            [
+                {
+                    one.what: f"{one.value}" + ("" if one.used is None else f", used {one.used}")
+                    for one in each.choices
+                }
+                for each in found
+            ]
+        ),
         "programs": _program_changes(trials),
     }
 
@@ -92,19 +115,6 @@ def _facts_of(trial: ListedTrial, found: Evidence) -> dict[str, str]:
     }
 
 
-def _settings(found: Evidence) -> dict[str, str]:
-    return {
-        key: str(value) for key, value in (found.record.settings if found.record else {}).items()
-    }
-
-
-def _choices(found: Evidence) -> dict[str, str]:
-    return {
-        one.what: f"{one.value}" + ("" if one.used is None else f", used {one.used}")
-        for one in found.choices
-    }
-
-
 def _phases(found: Evidence) -> dict[str, str]:
     return {
         phase_words(line.phase): f"{duration(line.seconds)}, {plural(line.calls, 'call')}, "
@@ -113,13 +123,6 @@ def _phases(found: Evidence) -> dict[str, str]:
         + (f", cost {line.cost_text}" if line.calls else "")
         for line in lines(found.steps, found.outcome)
         if line.steps
-    }
-
-
-def _claims(found: Evidence) -> dict[str, str]:
-    return {
-        f"{row.name} (paper {row.paper})": f"{row.measured} {row.difference} {row.word}"
-        for row in claim_rows(found.verdict)
     }
 
 

@@ -5,8 +5,6 @@ that was away misses nothing, and the pages have one source. The first event com
 changed while a page was on its way would be seen by nobody else.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Hashable

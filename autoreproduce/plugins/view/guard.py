@@ -6,8 +6,6 @@ bring the token: once in the address, then in a cookie. What changes something m
 in its form too, which no other page knows, and come from a page of ours.
 """
 
-from __future__ import annotations
-
 import secrets
 from urllib.parse import parse_qs, urlencode
 

@@ -4,8 +4,6 @@ An address has a key and never a path, so no address leads anywhere but to what 
 folder that a link is part of is not found: it may lie elsewhere.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import threading

@@ -2,8 +2,6 @@
 when it is asked for, since a list may have ten thousand.
 """
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """What each page shows, as plain values for its template."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Starting, stopping and resuming trials, and stopping a suite: all that a page can change."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

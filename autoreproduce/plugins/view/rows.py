@@ -2,8 +2,6 @@
 thousand rows at each change has nothing else to do.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Serves the pages on this machine alone, until it is interrupted."""
 
-from __future__ import annotations
-
 import contextlib
 import secrets
 import socket

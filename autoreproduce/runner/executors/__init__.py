@@ -5,8 +5,6 @@ says which ended. A job is plain data (`runner/suite/job.py`), so it can be star
 `autoreproduce work JOB.json` on any machine. Only the executor that is asked for is imported.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator

@@ -1,7 +1,5 @@
 """This machine: a thread a job. A trial waits on models and programs, not on Python."""
 
-from __future__ import annotations
-
 import queue
 import threading
 from collections.abc import Callable

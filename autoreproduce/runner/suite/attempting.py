@@ -2,9 +2,11 @@
 
 The same for a thread of the runner and for a worker on another machine; `Surroundings` holds what
 differs: whose budget is asked, what limits the calls, where the GPUs come from.
-"""
 
-from __future__ import annotations
+What a call may cost is reserved with the suite before the call, so parallel trials cannot exceed
+the limit together. What is in a trial's journal was counted when the suite began, and is not
+counted again as it is replayed.
+"""
 
 import threading
 import time
@@ -19,7 +21,6 @@ from autoreproduce.runner.attempt import Request, Shared, attempt
 from autoreproduce.runner.suite import failures
 from autoreproduce.runner.suite.finished import EndedTrial, write_ended, write_mark
 from autoreproduce.runner.suite.job import Job
-from autoreproduce.runner.suite.money import TrialBudget
 from autoreproduce.trials.steps import Observer
 
 RESUME = "the same command resumes it"
@@ -67,7 +68,7 @@ def _attempt_once(job: Job, around: Surroundings, observer: Observer) -> tuple[E
     try:
         folder = write_mark(job.folder, job.mark)
         settings = job.loaded_settings()
-        budget = TrialBudget(around.budget, settings.budget.total, around.stop)
+        budget = Budget.parse(settings.budget.total, around.budget, around.stop)
         with around.machine(settings.having(max_retries=0)) as prepared:  # the gate retries
             done = attempt(
                 Request(

@@ -1,7 +1,5 @@
 """Checks before a suite begins: no other process runs it, and its models can be opened."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,21 +1,17 @@
 """What a suite may take: the estimates of its trials (`runner.estimate`), by task and variant."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from autoreproduce.evaluation.report.wording import short_count
 from autoreproduce.models.budget import Budget
 from autoreproduce.runner.estimate import Estimate, dollar_words, estimate, spread_words
 from autoreproduce.runner.past_trials import TrialKind, earlier_trials, text_tokens
 from autoreproduce.runner.suite.finished import check
-
-if TYPE_CHECKING:
-    from autoreproduce.runner.suite.plan import Plan, Planned
+from autoreproduce.runner.suite.plan import Plan, Planned
 
 # Task and variant, trials planned, and what the unfinished ones may take.
 Line = tuple[tuple[str, str], int, Estimate]

@@ -5,8 +5,6 @@ differs from the suite's file is refused with the difference: rows of two experi
 would look like one.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress

@@ -10,8 +10,6 @@ that succeed decides: if they changed with the limit, more in flight bring more,
 they did not, the provider grants no more than that, and it goes down. Without refusals it rises.
 """
 
-from __future__ import annotations
-
 import math
 import random
 import threading
@@ -150,7 +148,10 @@ class Gate:
                         raise
                     refused = status_of(error) == 429
                     refusals, failures = refusals + refused, failures + (not refused)
-                    if self._is_hopeless(failures, began):
+                    if (
+                        failures >= self.attempts
+                        or time.monotonic() - max(began, self._last_fine) > self.patience
+                    ):
                         raise
                     wait = self._wait(refusals + failures, retry_after(error))
                     if self.pauses:
@@ -182,12 +183,6 @@ class Gate:
                 self._last_fine = now
                 self._usual = seconds if not self._usual else 0.9 * self._usual + 0.1 * seconds
             self.refusals += not fine
-
-    def _is_hopeless(self, failures: int, began: float) -> bool:
-        return (
-            failures >= self.attempts
-            or time.monotonic() - max(began, self._last_fine) > self.patience
-        )
 
     def _wait(self, number: int, asked: float | None) -> float:
         """Seconds that the provider asks for; else about a call's duration, doubled each time."""

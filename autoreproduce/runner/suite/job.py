@@ -4,12 +4,10 @@
 and an address with a password, come from the environment of whoever attempts it.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
@@ -20,12 +18,10 @@ from autoreproduce.files.shared import read_plain
 from autoreproduce.models.errors import shown
 from autoreproduce.runner.settings import PREFIX, by_flag, load_settings
 from autoreproduce.runner.suite.finished import make_folder
+from autoreproduce.runner.suite.plan import Plan, Planned
 from autoreproduce.solvers import is_registered
 from autoreproduce.task import FolderName, Task
 from autoreproduce.trials.journal import write_soon
-
-if TYPE_CHECKING:
-    from autoreproduce.runner.suite.plan import Plan, Planned
 
 JOB = "job.json"
 SECRET = {"api_key", "github_token", "record"}

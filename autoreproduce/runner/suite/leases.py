@@ -1,7 +1,5 @@
 """Scarce resources of a machine, divided among the trials that run at once: processors, GPUs."""
 
-from __future__ import annotations
-
 import os
 import platform
 import secrets
@@ -100,7 +98,10 @@ class Gpus:
         if there are too few.
         """
         count, each = max(1, int(self.part)), min(self.part, 1.0)
-        free = {name: 1.0 - _share_taken(leases, name) for name in self.names}
+        free = {
+            name: 1.0 - sum(lease.share for lease in leases.values() if name in lease.gpus)
+            for name in self.names
+        }
         fitting = sorted((name for name in free if free[name] >= each - 1e-9), key=free.__getitem__)
         return fitting[:count] if len(fitting) >= count else []
 
@@ -130,10 +131,6 @@ class Gpus:
             raise TrialError(
                 f"{self.file} is damaged", fix="remove it once no trial with GPUs runs here"
             ) from None
-
-
-def _share_taken(leases: dict[str, GpuLease], name: str) -> float:
-    return sum(lease.share for lease in leases.values() if name in lease.gpus)
 
 
 def granted_by_engine(variables: tuple[str, ...] = GPUS_IN) -> str | None:

@@ -206,7 +206,7 @@ class GrantedBudget(Budget):
     def __init__(
         self, ledger: LedgerAccess, trial: str, journal: Cost, stop: threading.Event
     ) -> None:
-        self.ledger, self.trial, self.stop = ledger, trial, stop
+        self.ledger, self.trial, self._stopping = ledger, trial, stop
         state = ledger.enter(trial, journal)
         self.unit = state.unit
         super().__init__(
@@ -228,7 +228,7 @@ class GrantedBudget(Budget):
                 continue
             if not grant.others:
                 raise self._refusal(estimate, grant)
-            if self.stop.wait(0.5):
+            if self._stopping.wait(0.5):
                 raise KeyboardInterrupt
 
     def leave(self) -> None:

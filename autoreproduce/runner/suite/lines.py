@@ -4,8 +4,6 @@ PyYAML's own loader forgets the lines of values. So the file is composed to node
 their lines, and a field that the schema refuses is looked up among them.
 """
 
-from __future__ import annotations
-
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar

@@ -6,8 +6,6 @@ as long, and the calls after it are spread over its length: so the rate of all w
 falls until the provider grants it, and rises as pauses lapse.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from contextlib import suppress

@@ -6,8 +6,6 @@ the models, prompts, and its number (which is its seed). Trial n has the same se
 variant, so that variants are compared in pairs.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,11 +17,85 @@ import yaml
 from autoreproduce.config import Settings, digest
 from autoreproduce.errors import UsageError
 from autoreproduce.files.bounded import parse_yaml
+from autoreproduce.files.shared import check_tree
 from autoreproduce.runner.request import task_digest
 from autoreproduce.runner.settings import load_settings
-from autoreproduce.runner.suite.schema import SuiteFile, refused
-from autoreproduce.runner.suite.sources import Tasks
-from autoreproduce.task import folder_name
+from autoreproduce.runner.suite.schema import SuiteFile, TaskEntry, refused
+from autoreproduce.task import Task, folder_name
+
+
+@dataclass(frozen=True)
+class SuiteTask:
+    """A task as an attempt needs it, with the user's own paper and data where it has them."""
+
+    task: Task
+    paper: Path | None = None
+    data: Path | None = None
+
+    def content(self) -> dict[str, str]:
+        """What of the user's own files affects a trial: the paper's bytes, the names and sizes of
+        the data.
+        """
+        import hashlib
+
+        inputs = {}
+        if self.paper is not None:
+            inputs["paper"] = hashlib.sha256(self.paper.read_bytes()).hexdigest()[:16]
+        if self.data is not None:
+            files = sorted(path for path in self.data.rglob("*") if path.is_file())
+            inputs["data"] = digest(
+                [[str(path.relative_to(self.data)), path.stat().st_size] for path in files]
+            )
+        return inputs
+
+
+class Tasks:
+    """The tasks of one suite, by name; each is loaded when it is asked for, and not held."""
+
+    def __init__(self, suite: SuiteFile) -> None:
+        self.suite = suite
+        self.benchmark = suite.open_benchmark()
+        self._entries = {
+            entry.name: (number, entry) for number, entry in enumerate(suite.tasks or ())
+        }
+
+    def names(self) -> list[str]:
+        """All of them, in the file's order."""
+        return list(self._entries) if self.suite.tasks is not None else self.benchmark.names()
+
+    def find(self, name: str, profile: str) -> SuiteTask:
+        """One task under a profile. Raises UsageError that names the file's line."""
+        from autoreproduce.runner.find import with_claims
+
+        number, entry = self._entries.get(name, (None, None))
+        try:
+            if entry is not None and entry.metric is not None:
+                return self._own(entry, profile)
+            task = self.benchmark.load(name, profile)
+            more = f"\n\n{entry.instruction}" if entry is not None and entry.instruction else ""
+            task = task.model_copy(update={"instruction": task.instruction + more})
+            return SuiteTask(with_claims(task, entry.claims if entry is not None else ()))
+        except UsageError as error:
+            place = ("tasks",) if number is None else ("tasks", number)
+            raise self.suite.wrong(place, str(error)) from None
+
+    def _own(self, own: TaskEntry, profile: str) -> SuiteTask:
+        """A task that the entry itself describes, with its paper and data."""
+        from autoreproduce.runner.find import find_or_make_task
+
+        paper, data = (path and self.suite.path(path) for path in (own.paper, own.data))
+        if data is not None and not data.is_dir():
+            raise UsageError(f"data {data} is no folder", fix="name the folder that holds the data")
+        if data is not None:
+            check_tree(data)
+        return SuiteTask(
+            find_or_make_task(
+                own.name, own.arxiv, paper, own.metric, own.instruction, profile, own.claims
+            ),
+            paper,
+            data,
+        )
+
 
 MARK = "planned.json"
 
@@ -67,7 +139,9 @@ class Plan:
         self._settings: dict[str, Settings] = {}
         self._identities: dict[str, dict[str, Any]] = {}
         self._task_digests: dict[tuple[str, str], tuple[str, dict[str, str]]] = {}
-        self._prompts = _prompts_digest()
+        from autoreproduce.agents.prompts import Prompts
+
+        self._prompts = Prompts().digest()
 
     def choose(
         self, tasks: Sequence[str] = (), variants: Sequence[str] = (), trials: int | None = None
@@ -204,9 +278,3 @@ def _split(wanted: Sequence[str], there: list[str]) -> Iterator[str]:
             size = next((n for n in sizes if ",".join(parts[:n]) in there), 1)
             yield ",".join(parts[:size])
             parts = parts[size:]
-
-
-def _prompts_digest() -> str:
-    from autoreproduce.agents.prompts import Prompts
-
-    return Prompts().digest()

@@ -3,8 +3,6 @@
 The runner's own table and `autoreproduce watch` show the same snapshot, so they cannot disagree.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 import time
@@ -13,19 +11,17 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from autoreproduce.errors import TrialError
 from autoreproduce.files.owner import owner
+from autoreproduce.models.budget import Budget
 from autoreproduce.runner.suite.finished import EndedTrial
+from autoreproduce.runner.suite.gate import Gates
 from autoreproduce.runner.suite.plan import Planned
+from autoreproduce.trials.steps import Step
 from autoreproduce.trials.summary import read_json
 from autoreproduce.trials.trial import now
-
-if TYPE_CHECKING:
-    from autoreproduce.models.budget import Budget
-    from autoreproduce.runner.suite.gate import Gates
-    from autoreproduce.trials.steps import Step
 
 STATE = "state.json"
 RUNNING = "running.json"  # of a trial: where it stands

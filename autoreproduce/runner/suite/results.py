@@ -5,27 +5,22 @@ suite that was killed. A trial that was planned and has no result is a row too: 
 it out would count too few.
 """
 
-from __future__ import annotations
-
 import json
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.evaluation.scoring import read_scores
 from autoreproduce.files.csv_text import csv_text
 from autoreproduce.models.errors import shown
 from autoreproduce.runner.suite.finished import ENDED, finished, spent_so_far
-from autoreproduce.runner.suite.plan import MARK
+from autoreproduce.runner.suite.plan import MARK, Plan
 from autoreproduce.trials.chain import chain_warning
 from autoreproduce.trials.journal import write_whole
 from autoreproduce.trials.machines import read_machines
 from autoreproduce.trials.summary import TrialSummary, read_json
 from autoreproduce.trials.trial import now
-
-if TYPE_CHECKING:
-    from autoreproduce.runner.suite.plan import Plan
 
 SUITE, CSV, PARQUET = "suite.json", "results.csv", "results.parquet"
 PHASES = (

@@ -4,8 +4,6 @@ Nothing here is needed to resume after a kill: each trial's folder shows how far
 same command reads them again.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 import time

@@ -5,8 +5,6 @@ elsewhere, takes no wall down, runs nothing on a cluster's nodes but the trials,
 that does not lie beside it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

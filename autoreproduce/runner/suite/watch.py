@@ -1,7 +1,5 @@
 """Watches a suite that runs elsewhere, from its folder's `state.json`; changes nothing."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import TextIO

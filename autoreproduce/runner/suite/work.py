@@ -5,8 +5,6 @@ twice: the trial's folder is held by a lease. The suite's budget is asked in its
 pauses after a 429 are everybody's.
 """
 
-from __future__ import annotations
-
 import platform
 import threading
 import time

@@ -1,23 +1,21 @@
 """The plan of a paper: its experiments, asked of the research agent once; plan.json holds it."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from autoreproduce.agents.agent import Agent
 from autoreproduce.agents.prompts import Prompts
 from autoreproduce.claims.check import readable_tables
 from autoreproduce.claims.experiments import ExperimentsReader, PaperPlan, plain_name
-from autoreproduce.config import digest
+from autoreproduce.config import Settings, digest
 from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.evaluation.report.wording import clean
 from autoreproduce.files.bounded import LARGEST_JSON
 from autoreproduce.files.confined import confined
 from autoreproduce.files.shared import read_plain
+from autoreproduce.models.budget import Budget
 from autoreproduce.models.prices import check_price
 from autoreproduce.papers import read_paper
 from autoreproduce.papers.arxiv_client import normal_id, without_version
@@ -27,10 +25,6 @@ from autoreproduce.runner.find import data_folder
 from autoreproduce.runner.machine import hardware
 from autoreproduce.trials.journal import now, open_journal, write_whole
 from autoreproduce.trials.steps import dollars_of, model_results, usage_of
-
-if TYPE_CHECKING:
-    from autoreproduce.config import Settings
-    from autoreproduce.models.budget import Budget
 
 FILE = "plan.json"
 PROMPT = "claims/plan"

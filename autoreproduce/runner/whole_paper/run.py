@@ -4,28 +4,85 @@ A trial stopped from outside (budget, model, sandbox, the user) stops the list, 
 resumes it there; one that failed doesn't.
 """
 
-from __future__ import annotations
-
+import json
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from filelock import FileLock
 
 from autoreproduce.benchmarks.own import OwnTask, OwnTasks
-from autoreproduce.errors import UsageError
+from autoreproduce.claims.experiments import PaperExperiment
+from autoreproduce.claims.verdicts.trial_verdict import verdict_of
+from autoreproduce.config import Settings
+from autoreproduce.errors import AutoReproduceError, TrialError, UsageError
+from autoreproduce.evaluation.paper_page import PaperTrial, render_paper
+from autoreproduce.files.bounded import parse_json
+from autoreproduce.files.shared import read_plain
 from autoreproduce.models.budget import Budget, Cost
-from autoreproduce.runner.api import watched_attempt
+from autoreproduce.runner.api import OpenView, watched_attempt
+from autoreproduce.runner.api_results import Reproduction
 from autoreproduce.runner.request import Request, Shared
-from autoreproduce.runner.whole_paper.plan import PlannedPaper, plan_paper
-from autoreproduce.runner.whole_paper.results import add_trial, write_paper_report
+from autoreproduce.runner.whole_paper.plan import PaperSource, PlannedPaper, plan_paper
+from autoreproduce.task import Task
+from autoreproduce.trials.journal import write_whole
+from autoreproduce.trials.trial import Trial
 
-if TYPE_CHECKING:
-    from autoreproduce.claims.experiments import PaperExperiment
-    from autoreproduce.config import Settings
-    from autoreproduce.runner.api import OpenView
-    from autoreproduce.runner.api_results import Reproduction
-    from autoreproduce.runner.whole_paper.plan import PaperSource
-    from autoreproduce.task import Task
+FILE = "trials.json"
+REPORT = "report.html"
+
+
+def add_trial(folder: Path, experiment: str, trial: Path) -> None:
+    """Note in the paper's folder that `trial` is one of that experiment."""
+    with FileLock(folder / ".trials.lock"):
+        known = trials_by_experiment(folder)
+        place = os.path.relpath(trial.resolve(), folder.resolve())
+        if place not in known.setdefault(experiment, []):
+            known[experiment].append(place)
+            write_whole(folder / FILE, json.dumps(known, indent=1) + "\n")
+
+
+def trials_by_experiment(folder: Path) -> dict[str, list[str]]:
+    """The trials' folders by experiment, seen from the paper's folder.
+
+    Raises TrialError if the file is damaged.
+    """
+    try:
+        content = dict(parse_json(read_plain(folder / FILE)))
+        return {str(name): [str(place) for place in places] for name, places in content.items()}
+    except FileNotFoundError:
+        return {}
+    except (UsageError, ValueError, TypeError) as error:
+        raise TrialError(
+            f"{folder / FILE} cannot be read ({error})",
+            fix="remove it: each experiment is listed again when it is asked for again",
+        ) from None
+
+
+def write_paper_report(planned: PlannedPaper) -> Path:
+    """Write the report of all experiments of the plan, tried or not, and return its path."""
+    folder = planned.folder
+    trials = {
+        name: [
+            PaperTrial(place, folder / place) for place in places if _is_readable(folder / place)
+        ]
+        for name, places in trials_by_experiment(folder).items()
+    }
+    path = folder / REPORT
+    write_whole(path, render_paper(planned.plan, trials))
+    return path
+
+
+def _is_readable(folder: Path) -> bool:
+    """True for a trial's folder that has ended and whose files can be read."""
+    try:
+        read = Trial.read(folder)
+        read.record.stored_task()
+        verdict_of(folder)
+        return read.outcome is not None
+    except AutoReproduceError:
+        return False
 
 
 @dataclass(frozen=True)

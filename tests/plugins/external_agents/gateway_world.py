@@ -69,9 +69,9 @@ def world(replies: Any, provider: str = "openai", **settings: Any) -> Iterator[W
         with Trial.open(Path(folder) / "trial", record) as trial:
             trial.phase("attempt")
             model = open_model(chosen, f"{provider}:m")
-            own = Budget.parse(chosen.budget.attempt)
             total = Budget.parse(chosen.budget.total)
-            calls = AgentCalls(trial, model, f"{provider}:m", total, own, chosen)
+            own = Budget.parse(chosen.budget.attempt, total)
+            calls = AgentCalls(trial, model, f"{provider}:m", own, chosen)
             with Gateway(Path(folder) / "socket", calls):
                 opened = World(server, calls, Path(folder) / "socket")
                 yield opened

@@ -41,4 +41,4 @@ def test_odd_json_does_not_end_the_trial(body: str, status: int) -> None:
 def test_all_that_is_sent_is_asked_of_the_budget(body: dict[str, Any]) -> None:
     with world(lambda request: Answer("ok", prompt_tokens=100_000), budget="90000 tokens") as w:
         assert w.client.post(CHAT, json=body).status_code == 402
-        assert not w.server.requests and w.calls.total.spent_tokens == 0
+        assert not w.server.requests and w.calls.budget.spent_tokens == 0

@@ -13,9 +13,13 @@ from autoreproduce.config import Settings
 from autoreproduce.content import folder
 from autoreproduce.evaluation.tables.build import tables
 from autoreproduce.evaluation.tables.rows import read_rows
-from autoreproduce.plugins.lab import attacks
-from autoreproduce.plugins.lab.attacks import CONTROL, attacks_on
-from autoreproduce.plugins.lab.run_attacks import run_attacks
+from autoreproduce.plugins.lab.run_attacks import (
+    CONTROL,
+    AttackEntry,
+    AttackRow,
+    attacks_on,
+    run_attacks,
+)
 from autoreproduce.runner.score import score_all
 from autoreproduce.runner.score_request import ScoreRequest
 from autoreproduce.task import Task
@@ -66,7 +70,9 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Task:
     text = (made / "task.yaml").read_text().replace("not_run: not measured yet", BAND, 1)
     (made / "task.yaml").write_text(text)
     monkeypatch.setattr(reproducebench, "folder", lambda name: tmp_path / name)
-    monkeypatch.setattr(attacks, "folder", lambda name: tmp_path / "content")
+    monkeypatch.setattr(
+        "autoreproduce.plugins.lab.run_attacks.folder", lambda name: tmp_path / "content"
+    )
     return reproducebench.load_task("tiny", "small")
 
 
@@ -185,6 +191,6 @@ def test_a_task_without_an_adapter_has_what_its_reference_can_be_made_of() -> No
 
 
 def test_a_variation_is_as_expected_if_integrity_does_not_doubt_it() -> None:
-    entry = attacks.AttackEntry(name="quiet", what="w", honest=True)
+    entry = AttackEntry(name="quiet", what="w", honest=True)
     for word, good in (("clean", True), ("unchecked", True), ("doubtful", False), ("void", False)):
-        assert attacks.AttackRow(entry, {"integrity": 0.5}, word).as_expected is good
+        assert AttackRow(entry, {"integrity": 0.5}, word).as_expected is good

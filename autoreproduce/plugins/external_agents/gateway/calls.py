@@ -10,13 +10,11 @@ import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Sequence
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from autoreproduce.errors import BudgetError, ContextError, ModelError
 from autoreproduce.models import prices
-from autoreproduce.models.budget import Budget, Cost
+from autoreproduce.models.budget import Budget, Cost, Reservation
 from autoreproduce.models.errors import status_of
 from autoreproduce.models.tape import CallSite, prompt_digests
 from autoreproduce.plugins.external_agents.gateway.exchange import (
@@ -39,17 +37,17 @@ ROLE = "code"
 
 
 class AgentCalls:
-    """The calls of one attempt. `total` is the trial's or its suite's budget, `own` the attempt's.
+    """The calls of one attempt. `budget` is the attempt's own; the trial's is around it.
 
     `refused` says which of the attempt's own limits was reached, "" while none is; from then on
     every call is refused. `failure` is what ends the trial: its budget, or a model that is gone.
     """
 
     def __init__(
-        self, trial: Trial, model: Any, name: str, total: Budget, own: Budget, settings: Settings
+        self, trial: Trial, model: Any, name: str, budget: Budget, settings: Settings
     ) -> None:
         self.trial, self.model, self.name = trial, model, name
-        self.total, self.own, self.settings = total, own, settings
+        self.budget, self.settings = budget, settings
         self.most = 10_000
         self.made = 0
         self.asked_for: Counter[str] = Counter()
@@ -99,30 +97,24 @@ class AgentCalls:
         messages = _converted(request)
         with self.lock:
             self.trial.keep_prompt(protocol, text[-SHOWN:])
-        with ExitStack() as stack:
-            held = [stack.enter_context(each) for each in self._reserved(request.most_tokens)]
+        with self._reserved(request.most_tokens) as held:
             message = self._called(protocol, request, messages)
             result, cost = self._result(message, messages)
-            for reservation in held:
-                reservation.settle(cost)
+            held.settle(cost)
         with self.lock:
             self.trial.append(ROLE, protocol, [protocol, text], result, began)
         return ModelAnswer(result, uuid.uuid4().hex, request)
 
-    def _reserved(self, tokens: int) -> Sequence[Any]:
-        """What the call may cost, set aside in both budgets. Raises RefusedError for either."""
-        most = prices.most_it_costs(tokens, self.name, self.settings)
+    def _reserved(self, tokens: int) -> Reservation:
+        """What the call may cost, set aside in all budgets. Raises RefusedError."""
         try:
-            own = self.own.reserve(most)
+            return self.budget.reserve(prices.most_it_costs(tokens, self.name, self.settings))
         except BudgetError as error:
+            if self.budget.exhausted:
+                self.failure = self.failure or error
+                raise RefusedError("budget", error.what) from None
             self.refused = self.refused or f"its budget is spent ({error.what})"
             raise RefusedError("budget", self.refused) from None
-        try:
-            return [own, self.total.reserve(most)]
-        except BudgetError as error:
-            own.release()
-            self.failure = self.failure or error
-            raise RefusedError("budget", error.what) from None
 
     def _called(
         self, protocol: str, request: ModelRequest, messages: list[BaseMessage]

@@ -3,8 +3,6 @@
 Source: OpenAI's API reference, "Chat Completions".
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

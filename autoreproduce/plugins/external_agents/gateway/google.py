@@ -5,8 +5,6 @@ whether the answer is streamed (`routes.py` puts both into the body). Signatures
 thoughts are left out: only the provider that wrote them can read them.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -5,8 +5,6 @@ signed thinking are left out: the gateway marks the prompt itself, and only the 
 the thinking can read it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

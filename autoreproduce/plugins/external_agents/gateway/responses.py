@@ -6,8 +6,6 @@ text becomes a function with one text, those of a namespace (an MCP server's, in
 with longer names; their calls are given back as the agent expects them.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

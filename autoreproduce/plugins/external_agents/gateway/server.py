@@ -5,13 +5,14 @@ so is the number that are served at once; what waits longer waits in the kernel.
 its connection, and an error has the form of the protocol that was spoken.
 """
 
-from __future__ import annotations
-
 import json
 import os
+import re
 import socketserver
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, Self
@@ -21,6 +22,7 @@ from autoreproduce.files.bounded import parse_json
 from autoreproduce.models.replies import storable
 from autoreproduce.models.tokens import count_tokens
 from autoreproduce.plugins.external_agents.gateway.calls import AgentCalls
+from autoreproduce.plugins.external_agents.gateway.chat import ChatCompletions
 from autoreproduce.plugins.external_agents.gateway.exchange import (
     STATUS,
     Body,
@@ -29,7 +31,42 @@ from autoreproduce.plugins.external_agents.gateway.exchange import (
     RefusedError,
     WireProtocol,
 )
-from autoreproduce.plugins.external_agents.gateway.routes import CHAT, route_of
+from autoreproduce.plugins.external_agents.gateway.google import Google
+from autoreproduce.plugins.external_agents.gateway.messages import Messages
+from autoreproduce.plugins.external_agents.gateway.responses import Responses
+
+
+@dataclass(frozen=True)
+class Route:
+    """`name` is that of the journal's steps. With `counted`, the prompt's tokens are asked for, and
+    stand under that name in the answer. `said` goes into the request's body.
+    """
+
+    name: str
+    protocol: WireProtocol
+    counted: str = ""
+    said: Body = field(default_factory=dict)
+
+
+CHAT = Route("chat", ChatCompletions())
+_BY_ENDING: Mapping[str, Route] = {
+    "/chat/completions": CHAT,
+    "/responses": Route("responses", Responses()),
+    "/messages": Route("messages", Messages()),
+    "/messages/count_tokens": Route("messages", Messages(), "input_tokens"),
+}
+_GOOGLE = re.compile(r"/models/([^/:]+):(generateContent|streamGenerateContent|countTokens)$")
+
+
+def route_of(path: str) -> Route | None:
+    """The route of a request's path, None if nothing is there."""
+    path = path.partition("?")[0]
+    if found := _GOOGLE.search(path):
+        model, verb = found.groups()
+        said: Body = {"model": model, "stream": verb == "streamGenerateContent"}
+        return Route("google", Google(), "totalTokens" if verb == "countTokens" else "", said)
+    return next((route for end, route in _BY_ENDING.items() if path.endswith(end)), None)
+
 
 LARGEST_REQUEST = 16 * 2**20  # bytes; a context of a million tokens is about 4 MB
 MOST_VALUES = 1_000_000  # of a request's JSON: about 100 MB of memory
