@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import html
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoreproduce.evaluation.report.claims_table import claim_rows, ordering_lines, runs_line
+from autoreproduce.evaluation.report.headline import Headline, headline
 from autoreproduce.evaluation.report.timeline import lines, total
-from autoreproduce.evaluation.report.verdict import ReportVerdict, metric_name, verdict
+from autoreproduce.evaluation.report.verdict import metric_name
 from autoreproduce.evaluation.report.wording import clean, duration, money, plural, short_count
 from autoreproduce.sandboxes.setup import NO_ISOLATION
 
@@ -23,15 +25,15 @@ if TYPE_CHECKING:
     from autoreproduce.trials.trial import Outcome
 
 Facts = list[tuple[str, str]]  # label and value
-MANY = ("claim", "ordering", "remark")  # facts of which there may be dozens
+MANY = ("claim", "ordering")  # facts of which there may be dozens
 MOST_SHOWN = 4  # of them in a paragraph
 COLOURS = {"good": "#1a7f37", "mixed": "#9a6700", "bad": "#cf222e", "open": "#0969da"}
 
 
 def summary(
     outcome: Outcome | None, folder: Path, task: Task | None = None, earlier: bool = False
-) -> tuple[ReportVerdict, Facts]:
-    """The verdict on a trial and the facts beside it.
+) -> tuple[Headline, Facts]:
+    """What stands first on a trial's report, and the facts beside it.
 
     `task` brings the references, else the one in the trial's record. `outcome` is None for a trial
     without one. `earlier`: the trial had ended before, and nothing was run now.
@@ -41,15 +43,18 @@ def summary(
     found = gather(folder)
     task = task or found.task()
     facts = [("warning", NO_ISOLATION)] if outcome is not None and not outcome.isolated else []
+    first = headline(replace(found, outcome=outcome), task)
     facts += [
-        *_origin_facts(task, found, earlier),
+        *_origin_facts(found, earlier),
+        *(("why", reason) for reason in first.reasons),
         *_number_facts(outcome, task),
         *_claim_facts(found.verdict),
         ("cost", _cost_text(outcome, found)),
     ]
-    if outcome is not None and outcome.warnings:
-        facts.append(("warnings", f"{len(outcome.warnings)}, in the report"))
-    return verdict(outcome, task, found.last_phase), facts
+    remarks = found.verdict.remarks if found.verdict else ()
+    for name, more in (("remarks", remarks), ("warnings", outcome.warnings if outcome else ())):
+        facts += [(name, f"{len(more)}, in the report")] if more else []
+    return first, facts
 
 
 def places(folder: Path) -> Facts:
@@ -87,8 +92,8 @@ def summary_html(outcome: Outcome | None, folder: Path, task: Task | None = None
     )
 
 
-def _origin_facts(task: Task | None, found: Evidence, earlier: bool) -> Facts:
-    """What of the trial is not of today, or not of the paper."""
+def _origin_facts(found: Evidence, earlier: bool) -> Facts:
+    """What of the trial is not of today."""
     from autoreproduce.evaluation.report.page import replay_words
 
     facts = []
@@ -98,8 +103,6 @@ def _origin_facts(task: Task | None, found: Evidence, earlier: bool) -> Facts:
         )
     if found.record is not None and found.record.replayed is not None:
         facts.append(("replayed", replay_words(found.record.replayed)))
-    if task is not None and task.stand_in:
-        facts.append(("data", task.stand_in))
     return facts
 
 
@@ -118,12 +121,12 @@ def _number_facts(outcome: Outcome | None, task: Task | None) -> Facts:
 
 
 def _claim_facts(judged: TrialVerdict | None) -> Facts:
-    """A line a claim and an ordering, the runs with other seeds, and the remarks."""
+    """A line a claim and an ordering, and the runs with other seeds."""
     facts = [("claim", f"{row.name}: {row.line}") for row in claim_rows(judged)]
     facts += [("ordering", line) for line in ordering_lines(judged)]
     if text := runs_line(judged):
         facts.append(("runs", text))
-    return facts + [("remark", text) for text in (judged.remarks if judged else ())]
+    return facts
 
 
 def _cost_text(outcome: Outcome | None, found: Evidence) -> str:

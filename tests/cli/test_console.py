@@ -389,8 +389,10 @@ def test_the_closing_lines(tmp_path):
     text = closing(tmp_path, GOOD, "plain", task=TASK)
     lines = [" ".join(line.split()) for line in text.strip().splitlines()]
     assert lines == [
-        "Within the reference band 0.030–0.036: relative L2 0.0318 (small profile).",
-        "data: Generated data.",
+        "The program does as well as our reference on a small version of the experiment; "
+        "the paper's own number was not put to the test.",
+        "why: The program gives 0.0318, the reference 0.030–0.036.",
+        "why: The paper's own number is not tested, since the data are a stand-in: generated data.",
         "relative L2: 0.0318, 2.8 % better than the reference's value",
         "what the program claimed: 0.0318, agrees with the recomputed number",
         "our reference, small profile: 0.0327 (0.030–0.036)",
@@ -423,7 +425,7 @@ def test_the_closing_object(tmp_path):
         None,
         False,
     )
-    assert found["outcome"]["metric"] == 0.0318 and found["verdict"].startswith("Within")
+    assert found["outcome"]["metric"] == 0.0318 and found["verdict"].startswith("The program does as well")
 
 
 def test_a_trial_without_an_outcome_or_even_a_record_is_closed_too(tmp_path):

@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
-from autoreproduce.evaluation.report.verdict import ReportVerdict
+from autoreproduce.evaluation.report.headline import Headline
 from autoreproduce.evaluation.report.wording import clean
 from autoreproduce.runner.summary import Facts, places, summary
 
@@ -64,7 +64,7 @@ def _takes_colour(stream: TextIO, kind: str) -> bool:
     )
 
 
-def _write_lines(stream: TextIO, judged: ReportVerdict, facts: Facts, colour: bool) -> None:
+def _write_lines(stream: TextIO, judged: Headline, facts: Facts, colour: bool) -> None:
     sentence = clean(judged.sentence)
     if not colour:
         text = [sentence, *(f"  {label}  {clean(value)}" for label, value in _aligned(facts))]
