@@ -15,7 +15,7 @@ from autoreproduce.runner.settings_given import TrialSettings
 if TYPE_CHECKING:
     from autoreproduce.config import Settings
     from autoreproduce.evaluation.judging.material import PointsSource
-    from autoreproduce.runner.score_request import ScoreRequest
+    from autoreproduce.runner.outside import ScoreRequest
 
 File = str | Path
 Note = Callable[[str], None]
@@ -107,7 +107,7 @@ def score_request(
     tables name it. `points`: where key points come from. Raises UsageError.
     """
     from autoreproduce.runner.find import find_or_make_task
-    from autoreproduce.runner.score_request import ScoreRequest
+    from autoreproduce.runner.outside import ScoreRequest
 
     used, file = settings_of(settings, model=model, **more), path_or_none(paper)
     own = metric or _own_metric(claims, file, task)

@@ -13,9 +13,8 @@ import time
 import pytest
 
 from autoreproduce.cli.console import open_view, write_outcome
-from autoreproduce.cli.console.json_lines import JsonView
 from autoreproduce.cli.console.live import LiveView, draw
-from autoreproduce.cli.console.plain import PlainView
+from autoreproduce.cli.console.plain import JsonView, PlainView
 from autoreproduce.errors import UsageError
 from autoreproduce.task import Metric, Result, Task
 from autoreproduce.trials.steps import ExecutionResult, ModelResult, TokenCounts

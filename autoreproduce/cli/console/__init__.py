@@ -41,7 +41,7 @@ def open_view(kind: Kind, stream: TextIO, task: Task | None = None) -> View:
 
         return PlainView(stream)
     if kind == "json":
-        from autoreproduce.cli.console.json_lines import JsonView
+        from autoreproduce.cli.console.plain import JsonView
 
         return JsonView(stream)
     raise UsageError(f"there is no view {kind!r}", fix="name one of auto, live, plain, json")

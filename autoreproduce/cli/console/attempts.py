@@ -48,7 +48,7 @@ def terminal_view(json: bool, runs: Path | None = None, solver: str = "autorepro
 def _view_of(kind: Kind, runs: Path | None, solver: str, task: Task) -> View:
     view = open_view(kind, sys.stdout, task)
     if runs is not None:
-        from autoreproduce.runner.expected import RemainingTime, earlier_outcomes
+        from autoreproduce.runner.past_trials import RemainingTime, earlier_outcomes
 
         view.progress.remaining = RemainingTime(earlier_outcomes(runs, task, solver))
     return view
