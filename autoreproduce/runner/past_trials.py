@@ -1,8 +1,8 @@
 """Trials that were measured: the user's own, and those of `eval/costs.yaml`, which ship; and how
 long a trial may still take by those of its task, and by its dry run's rate.
 
-Earlier trials of a task are those below the same folder of runs with the same task, profile and solver; the
-middle of their times counts. The dry run's rate gives a least time of the full run
+Earlier trials of a task are those below the same folder of runs with the same task, profile and
+solver; the middle of their times counts. The dry run's rate gives a least time of the full run
 (`method.time_prediction`), which is all that is known of a task's first trial.
 """
 

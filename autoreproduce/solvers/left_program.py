@@ -1,7 +1,8 @@
 """What an attempt left in its workspace, as a submission: committed once, then run from the
 beginning without the result files of any earlier run. Only what that run writes is measured.
 
-What an attempt at a whole paper left is graded by the paper's rubric, and nothing of it is run here.
+What an attempt at a whole paper left is graded by the paper's rubric, and nothing of it is run
+here.
 """
 
 from __future__ import annotations
