@@ -182,7 +182,7 @@ from autoreproduce.benchmarks.own import OwnTask, OwnTasks
 from autoreproduce.config import Settings
 from autoreproduce.runner.attempt import Request, attempt
 from autoreproduce.runner.score import score_all
-from autoreproduce.runner.score_request import ScoreRequest
+from autoreproduce.runner.outside import ScoreRequest
 
 described = OwnTask(name="count", metric="count:higher", instruction="Count to 5")
 task = OwnTasks(OwnTasks.Options(tasks=[described])).load("count", "full")

@@ -14,8 +14,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from autoreproduce.errors import CommandError
-from autoreproduce.models.fenced import fenced_blocks
-from autoreproduce.models.loose_json import json_in_reply
+from autoreproduce.models.fenced import fenced_blocks, json_in_reply
 
 Content = TypeVar("Content", bound=BaseModel)
 

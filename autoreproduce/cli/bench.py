@@ -165,8 +165,7 @@ def _write_measured(
     task: Task, finished: list[Reproduction], settings: Settings, json: bool
 ) -> None:
     """The block `measured` for the task's task.yaml, printed and written beside the trials."""
-    from autoreproduce.benchmarks.reproducebench.measured import as_yaml
-    from autoreproduce.runner.measured import measured_of
+    from autoreproduce.benchmarks.reproducebench.measured import as_yaml, measured_of
 
     path = settings.runs_dir / f"measured-{task.id}-{task.profile}.yaml"
     text = as_yaml(measured_of(task, [done.path for done in finished]))

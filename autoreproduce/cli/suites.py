@@ -132,7 +132,7 @@ def watch(
     once: Annotated[bool, typer.Option("--once", help="show it once, and exit")] = False,
 ) -> None:
     """Watch a suite that runs in another terminal."""
-    from autoreproduce.runner.suite.watch import watch as watch_suite
+    from autoreproduce.runner.suite.progress import watch as watch_suite
 
     try:
         watch_suite(folder, sys.stdout, once)
@@ -232,7 +232,7 @@ def report(
     if trials_below(folder) not in ([], [folder]):
         if pdf:
             raise UsageError("--pdf prints a trial's report", fix="name a trial's folder")
-        from autoreproduce.evaluation.site.write import write_site
+        from autoreproduce.evaluation.site.content import write_site
 
         print(write_site(folder))
         return

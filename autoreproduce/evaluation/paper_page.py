@@ -8,11 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from autoreproduce.evaluation.report.claims_table import ClaimRow, claim_rows, unjudged_row
+from autoreproduce.evaluation.report.claims_table import (
+    ClaimGrid,
+    ClaimRow,
+    claim_rows,
+    paper_tables,
+    unjudged_row,
+)
 from autoreproduce.evaluation.report.evidence import gather
 from autoreproduce.evaluation.report.headline import Headline, headline
 from autoreproduce.evaluation.report.page import whole_page
-from autoreproduce.evaluation.report.paper_table import ClaimGrid, paper_tables
 from autoreproduce.evaluation.report.wording import duration, money
 from autoreproduce.trials.steps import model_results
 from autoreproduce.trials.trial import Trial

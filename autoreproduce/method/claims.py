@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING
 from autoreproduce.claims.blanking import blank_values
 from autoreproduce.claims.check import check_in_texts, readable_tables
 from autoreproduce.claims.claim import CLAIMS, KEY, Claim, ClaimsFile, claims_of, not_stated
-from autoreproduce.claims.merging import with_user_claims
 from autoreproduce.claims.replies import read_claims
-from autoreproduce.claims.user_claims import claims_of_task, read_user_claims
+from autoreproduce.claims.user_claims import claims_of_task, read_user_claims, with_user_claims
 from autoreproduce.errors import CommandError, ReaderError, ReplyError
 from autoreproduce.files.confined import confined
 

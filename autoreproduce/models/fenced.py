@@ -1,10 +1,41 @@
-"""The fenced blocks of data in a model's reply, found by one scan of its lines.
+"""Data in a model's reply: its fenced blocks, found by one scan of its lines, and JSON as models
+write it, with comments and commas after the last item.
 
 For code, whose blocks hold fences of their own, see `agents/fences.py`.
 """
 
+import json
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from autoreproduce.files.bounded import LARGEST_REPLY, parse_json
+
+# A string comes first, so that nothing inside one is taken for the others.
+_PARTS = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.{0,2000}?\*/|,(?=\s*[\]}])', re.DOTALL)
+
+
+def json_in_reply(text: str) -> Any:
+    """The value of a JSON text in a reply. Its numbers are finite and its keys unique.
+
+    Raises ValueError if it cannot be read, also without comments and last commas.
+    """
+    try:
+        return _read(text)
+    except json.JSONDecodeError:
+        without_comments = _PARTS.sub(_string_alone, text)
+        plain = _PARTS.sub(_string_alone, without_comments)  # a comma before a comment is last now
+        if plain == text:
+            raise
+        return _read(plain)
+
+
+def _read(text: str) -> Any:
+    return parse_json(text, finite=True, unique=True, largest=LARGEST_REPLY)
+
+
+def _string_alone(found: re.Match[str]) -> str:
+    return found[0] if found[0].startswith('"') else ""
+
 
 DATA_LANGUAGES = ("", "yaml", "yml", "json")  # of a block that holds data
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})(.*)")

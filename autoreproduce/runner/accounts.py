@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from autoreproduce.errors import UsageError
-from autoreproduce.evaluation.gap import signed_gap
+from autoreproduce.evaluation.scorers.gap import signed_gap
 from autoreproduce.sandboxes.setup import NO_ISOLATION
 from autoreproduce.trials.steps import dollars_of, model_results, usage_of
 from autoreproduce.trials.trial import Outcome

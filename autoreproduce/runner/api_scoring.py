@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -15,7 +16,7 @@ from autoreproduce.runner.settings_given import TrialSettings
 if TYPE_CHECKING:
     from autoreproduce.config import Settings
     from autoreproduce.evaluation.judging.material import PointsSource
-    from autoreproduce.runner.score_request import ScoreRequest
+    from autoreproduce.runner.outside import ScoreRequest
 
 File = str | Path
 Note = Callable[[str], None]
@@ -61,82 +62,59 @@ def score(
     """
     from autoreproduce.runner.score import score_all
 
-    known: dict[str, Any] = {
-        "levels": levels,
-        "judges": judges,
-        "model": model,
-        "settings": settings,
-        "note": note,
-    }
-    return ScoredTrials(*score_all(score_request(path, task=task, **known, **options)))
+    request = score_request(
+        path,
+        task=task,
+        levels=levels,
+        judges=judges,
+        model=model,
+        settings=settings,
+        note=note,
+        **options,
+    )
+    return ScoredTrials(*score_all(request))
 
 
-def score_request(
-    path: File,
-    *,
-    task: str | None = None,
-    levels: Sequence[str] = (),
-    judges: Sequence[str] = (),
-    repeats: int = 1,
-    run: str | None = None,
-    metric_from: Sequence[str] = (),
-    data_at: str = "",
-    requirements: File | None = None,
-    beside: Sequence[File] = (),
-    carry: Sequence[str] = (),
-    claims: Sequence[str] = (),
-    system: str | None = None,
-    paper: File | None = None,
-    points: PointsSource | None = None,
-    reference: str | None = None,
-    metric: str | None = None,
-    instruction: str = "",
-    data: File | None = None,
-    out: File | None = None,
-    model: str | None = None,
-    note: Note = note_to_stderr,
-    settings: Settings | None = None,
-    **more: Unpack[TrialSettings],
-) -> ScoreRequest:
+class RequestOptions(ScoreOptions, total=False):
+    """What `score_request` takes: all that `score` does."""
+
+    task: str | None
+    levels: Sequence[str]
+    judges: Sequence[str]
+    model: str | None
+    settings: Settings | None
+    note: Note
+
+
+def score_request(path: File, **options: Unpack[RequestOptions]) -> ScoreRequest:
     """What is to be scored, with the task found and the settings read.
 
     `run`: a command that runs the program in the sandbox first; `metric_from` (FILE:KEY) and
     `data_at` map what it writes and expects, `requirements` lists its packages, the files `beside`
     lie next to it while it runs, `claims` are held against it. `carry`: large files of the program
-    that its run needs. `system`: who wrote the program, as
-    tables name it. `points`: where key points come from. Raises UsageError.
+    that its run needs. `system`: who wrote the program, as tables name it. `points`: where key
+    points come from. Raises UsageError.
     """
     from autoreproduce.runner.find import find_or_make_task
-    from autoreproduce.runner.score_request import ScoreRequest
+    from autoreproduce.runner.outside import ScoreRequest
 
-    used, file = settings_of(settings, model=model, **more), path_or_none(paper)
+    given: dict[str, Any] = {"note": note_to_stderr, **options}
+    for name in ("paper", "requirements", "data", "out"):
+        given[name] = path_or_none(given.get(name))
+    given["beside"] = [Path(one) for one in given.get("beside", ())]
+    task, file, claims = given.pop("task", None), given["paper"], given.pop("claims", ())
+    metric, instruction = given.pop("metric", None), given.pop("instruction", "")
+    own_fields = {each.name for each in fields(ScoreRequest)} - {"settings"}
+    how = {name: given.pop(name) for name in own_fields & given.keys()}
+    used = settings_of(given.pop("settings", None), **given)
     own = metric or _own_metric(claims, file, task)
     named = task or file
-    if claims and (run is None or named is None):
+    if claims and (how.get("run") is None or named is None):
         raise UsageError("--claim is held against a run", fix="add --task NAME and --run COMMAND")
-    given = (task, None, file, own, instruction, used.profile, claims)
-    found = find_or_make_task(*given) if named else None
-    return ScoreRequest(
-        path=str(path),
-        settings=used,
-        task=found,
-        levels=levels,
-        judges=judges or default_judges(used),
-        repeats=repeats,
-        run=run,
-        metric_from=metric_from,
-        data_at=data_at,
-        requirements=path_or_none(requirements),
-        beside=[Path(one) for one in beside],
-        carry=carry,
-        system=system,
-        paper=file,
-        points=points,
-        reference=reference,
-        data=path_or_none(data),
-        out=path_or_none(out),
-        note=note,
-    )
+    asked = (task, None, file, own, instruction, used.profile, claims)
+    found = find_or_make_task(*asked) if named else None
+    how["judges"] = how.get("judges") or default_judges(used)
+    return ScoreRequest(path=str(path), settings=used, task=found, **how)
 
 
 def _own_metric(claims: Sequence[str], paper: Path | None, task: str | None) -> str | None:

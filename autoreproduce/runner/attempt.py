@@ -25,12 +25,11 @@ from autoreproduce.models.budget import Budget
 from autoreproduce.models.tape import CallSite, TapeHead, tape_of, write_tape
 from autoreproduce.plugins import found_at, installed
 from autoreproduce.runner.accounts import close_accounts, mark_unisolated, outcome_of
-from autoreproduce.runner.begun import remember
 from autoreproduce.runner.choose import ModelChoice, choose_model
 from autoreproduce.runner.conclude import conclude
 from autoreproduce.runner.machine import hardware
 from autoreproduce.runner.readings import missing_readings
-from autoreproduce.runner.request import Request, Shared, record_of, trial_folder
+from autoreproduce.runner.request import Request, Shared, record_of, remember, trial_folder
 from autoreproduce.runner.seeds import missing_seeds
 from autoreproduce.runner.signals import undisturbed
 from autoreproduce.sandboxes.modules import check_modules

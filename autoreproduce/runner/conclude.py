@@ -9,7 +9,7 @@ from typing import Any
 
 from autoreproduce.claims.choices import CHOICES, Choice, alike, parse_choices
 from autoreproduce.claims.claim import CLAIMS, ClaimsFile, claims_of
-from autoreproduce.claims.rows import rows_left_out
+from autoreproduce.claims.observed import rows_left_out
 from autoreproduce.claims.user_claims import claims_of_task
 from autoreproduce.claims.verdicts.overall import Method
 from autoreproduce.claims.verdicts.trial_verdict import FILE, SeedRun, TrialVerdict, verdict_of

@@ -9,8 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoreproduce.evaluation.judging.key_points import fetched_paper, key_points, paper_at_hand
-from autoreproduce.evaluation.judging.material import Material, PointsSource, material_of
+from autoreproduce.evaluation.judging.material import (
+    Material,
+    PointsSource,
+    fetched_paper,
+    key_points,
+    material_of,
+    paper_at_hand,
+)
 
 if TYPE_CHECKING:
     from autoreproduce.config import Settings

@@ -1,6 +1,9 @@
 """What is to be attempted, where its folder lies, and what that folder says of it.
 
 A request is made from a command's flags, a suite's file, or a trial's folder that is to be resumed.
+
+A trial's folder travels and may come from a stranger; the note of which were begun here stays in
+the cache folder.
 """
 
 import hashlib
@@ -16,7 +19,6 @@ from autoreproduce.config import Settings, digest
 from autoreproduce.errors import UsageError
 from autoreproduce.models.budget import Budget
 from autoreproduce.models.errors import shown
-from autoreproduce.runner.begun import was_begun_here
 from autoreproduce.runner.choose import ModelChoice
 from autoreproduce.runner.machine import hardware, versions
 from autoreproduce.runner.settings import settings_of_others
@@ -26,6 +28,27 @@ from autoreproduce.trials.chain import TRIAL
 from autoreproduce.trials.folders import refuse_links
 from autoreproduce.trials.steps import Observer
 from autoreproduce.trials.trial import Trial, TrialRecord, now
+
+
+def remember(cache: Path, folder: Path, record: TrialRecord) -> None:
+    """Note that the trial in `folder` was begun here; a cache that can't be written is no reason
+    to stop.
+    """
+    place = _place(cache, folder, record)
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.touch()
+    except OSError:
+        return
+
+
+def was_begun_here(cache: Path, folder: Path, record: TrialRecord) -> bool:
+    """True for a trial that began here, in this folder, at that time, with these inputs."""
+    return _place(cache, folder, record).is_file()
+
+
+def _place(cache: Path, folder: Path, record: TrialRecord) -> Path:
+    return cache / "begun" / digest([str(folder.resolve()), record.created, record.inputs])
 
 
 @dataclass

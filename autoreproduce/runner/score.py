@@ -27,13 +27,13 @@ from autoreproduce.models.open import open_model
 from autoreproduce.runner.conclude import add_judgement
 from autoreproduce.runner.judged_material import POINTED, PointsChoice, judged_material
 from autoreproduce.runner.outside import (
+    ScoreRequest,
     named_task,
     own_folders,
     submitted_program,
     submitted_trial,
     with_data,
 )
-from autoreproduce.runner.score_request import ScoreRequest
 from autoreproduce.runner.suite.results import SUITE, write_results
 from autoreproduce.task import Task
 from autoreproduce.trials.folders import refuse_links, trials_below

@@ -9,14 +9,13 @@ from typing import Any
 from autoreproduce.agents.prompts import Prompts
 from autoreproduce.config import Settings
 from autoreproduce.content import folder
-from autoreproduce.evaluation.judging.key_points import paper_at_hand
-from autoreproduce.evaluation.judging.material import Material, material_of
+from autoreproduce.evaluation.judging.material import Material, material_of, paper_at_hand
 from autoreproduce.evaluation.judging.program import Program
 from autoreproduce.evaluation.scorers import JUDGED, Setup, align
 from autoreproduce.models.open import most_it_costs, rough_tokens
 from autoreproduce.runner.judged_material import POINTED
+from autoreproduce.runner.outside import ScoreRequest
 from autoreproduce.runner.score import programs_to_score
-from autoreproduce.runner.score_request import ScoreRequest
 from autoreproduce.task import Task
 
 SCORERS = {"paper": align.PaperLevel, "code": align.CodeLevel, "mixed": align.MixedLevel}

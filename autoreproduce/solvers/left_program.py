@@ -1,5 +1,8 @@
 """What an attempt left in its workspace, as a submission: committed once, then run from the
 beginning without the result files of any earlier run. Only what that run writes is measured.
+
+What an attempt at a whole paper left is graded by the paper's rubric, and nothing of it is run
+here.
 """
 
 from __future__ import annotations
@@ -13,17 +16,20 @@ from typing import TYPE_CHECKING, Any
 
 from autoreproduce.contracts import Submission
 from autoreproduce.errors import SandboxError, UsageError
+from autoreproduce.files.tree import Tree
 from autoreproduce.method.fresh_run import run_afresh
 from autoreproduce.method.results import Run, results_problem
 from autoreproduce.sandboxes.counted import execute_counted
+from autoreproduce.solvers.task_folder import remove_given
+from autoreproduce.task import Task
 from autoreproduce.trials.steps import ExecutionResult
 
 if TYPE_CHECKING:
     from autoreproduce.config import Settings
     from autoreproduce.contracts import Sandbox
-    from autoreproduce.task import Task
     from autoreproduce.trials.trial import Trial
     from autoreproduce.trials.workspace import Workspace
+
 
 OWN = ".agent"  # an agent's HOME, in the workspace so that an interrupted agent finds it again
 PROGRAM = "main.py"
@@ -107,4 +113,32 @@ def refuse_masked(task: Task, who: str) -> None:
             f"{task.id} is a task with masked functions, which {who} cannot attempt",
             fix="choose a task whose program is to be written, or --solver agentless, agentic, "
             "planning or autoreproduce",
+        )
+
+
+SKIPPED = (OWN, "__pycache__", ".git", "node_modules")
+
+
+def left_repository(
+    tree: Tree, ending: str, warnings: Sequence[str], details: Mapping[str, Any]
+) -> Submission:
+    """All files but those that were given; `ending` says how the attempt ended."""
+    remove_given(tree)
+    files = tree.files(skip=SKIPPED)
+    return Submission(
+        status="complete" if files else "failed",
+        reason=f"it left {len(files)} files" if files else f"it left no files ({ending})",
+        phase="attempt",
+        warnings=warnings,
+        not_reproduced=["nothing was run by the harness: what was left is graded"],
+        details={"files": len(files), **details},
+    )
+
+
+def refuse_whole_paper(task: Task, who: str) -> None:
+    """Raise UsageError for a whole paper, which `who` cannot attempt."""
+    if task.writes == "repository":
+        raise UsageError(
+            f"{task.id} is a whole paper, for which {who} has no form",
+            fix="choose --solver autoreproduce, papercoder, basic, iterative or agent:NAME",
         )

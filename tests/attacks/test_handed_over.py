@@ -25,12 +25,11 @@ from autoreproduce.papers.files import read_file
 from autoreproduce.papers.reading import read_paper, saved_paper
 from autoreproduce.runner.api import plan_suite
 from autoreproduce.runner.attempt import _last_sandbox
-from autoreproduce.runner.begun import remember
 from autoreproduce.runner.choose import ModelChoice, choose_model
 from autoreproduce.runner.find import find_or_make_task
-from autoreproduce.runner.request import Request, record_of, resumed
+from autoreproduce.runner.outside import ScoreRequest
+from autoreproduce.runner.request import Request, record_of, remember, resumed
 from autoreproduce.runner.score import score_all
-from autoreproduce.runner.score_request import ScoreRequest
 from autoreproduce.runner.settings import load_settings
 from autoreproduce.runner.suite.job import job_of, read_job, write_job
 from autoreproduce.runner.suite.plan import Planned

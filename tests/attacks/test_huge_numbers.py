@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from autoreproduce.evaluation.structure.syntax import read_syntax
 from pydantic import ValidationError
 
 from autoreproduce.claims.check_choices import check_choices
@@ -16,6 +15,7 @@ from autoreproduce.claims.verdicts.judging import judge_all
 from autoreproduce.claims.verdicts.orderings import judge_orderings
 from autoreproduce.claims.verdicts.trial_verdict import SeedRun
 from autoreproduce.evaluation.structure.compare import compare
+from autoreproduce.evaluation.structure.measure import read_syntax
 from autoreproduce.evaluation.verdict import judge_trial
 from autoreproduce.files.confined import confined
 from autoreproduce.task import Metric, Task

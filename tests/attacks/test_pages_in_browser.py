@@ -18,7 +18,7 @@ from autoreproduce.evaluation.judging.material import material_of
 from autoreproduce.evaluation.judging.program import Program
 from autoreproduce.evaluation.report import write_report
 from autoreproduce.evaluation.score_page import write_page
-from autoreproduce.evaluation.site.write import write_site
+from autoreproduce.evaluation.site.content import write_site
 from autoreproduce.evaluation.submission import lay_out
 from autoreproduce.trials.trial import Outcome
 

@@ -5,10 +5,9 @@ from pydantic import ValidationError
 
 from autoreproduce.claims.check import check_in_texts
 from autoreproduce.claims.claim import Claim, Spread
-from autoreproduce.claims.merging import with_user_claims
 from autoreproduce.claims.numbers import is_misprint
 from autoreproduce.claims.replies import read_claims
-from autoreproduce.claims.user_claims import read_user_claim
+from autoreproduce.claims.user_claims import read_user_claim, with_user_claims
 from autoreproduce.claims.verdicts.comparable import MeasuredAs, beside
 from autoreproduce.claims.verdicts.judging import digits, judge_all
 from autoreproduce.claims.verdicts.overall import overall, sentence

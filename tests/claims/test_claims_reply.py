@@ -7,9 +7,8 @@ from claim_maker import claim, file_of
 
 from autoreproduce.claims.claim import ClaimsFile
 from autoreproduce.claims.keys import id_of
-from autoreproduce.claims.merging import with_user_claims
 from autoreproduce.claims.replies import read_claims
-from autoreproduce.claims.user_claims import direction_of, read_user_claim
+from autoreproduce.claims.user_claims import direction_of, read_user_claim, with_user_claims
 from autoreproduce.errors import CommandError, UsageError
 
 REPLY = """Here they are:

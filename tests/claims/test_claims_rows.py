@@ -2,7 +2,7 @@
 
 import pytest
 
-from autoreproduce.claims.rows import rows_left_out, rows_used
+from autoreproduce.claims.observed import rows_left_out, rows_used
 
 FILE = {"a.csv": 1000}
 

@@ -12,10 +12,9 @@ import time
 
 import pytest
 
-from autoreproduce.cli.console import open_view, write_outcome
-from autoreproduce.cli.console.json_lines import JsonView
+from autoreproduce.cli.console.attempts import open_view, write_outcome
 from autoreproduce.cli.console.live import LiveView, draw
-from autoreproduce.cli.console.plain import PlainView
+from autoreproduce.cli.console.plain import JsonView, PlainView
 from autoreproduce.errors import UsageError
 from autoreproduce.task import Metric, Result, Task
 from autoreproduce.trials.steps import ExecutionResult, ModelResult, TokenCounts
@@ -311,7 +310,7 @@ def test_a_view_keeps_no_replies_in_memory(tmp_path):
 
 DRIVER = """
 import sys, time
-from autoreproduce.cli.console import open_view
+from autoreproduce.cli.console.attempts import open_view
 with open_view("auto", sys.stdout) as view:
     print(type(view).__name__, file=sys.stderr, flush=True)
     view.phase("full_run")

@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from autoreproduce.errors import UsageError
-from autoreproduce.evaluation.gap import performance_gap, signed_gap
+from autoreproduce.evaluation.scorers.gap import performance_gap, signed_gap
 
 positive = st.floats(1e-6, 1e6)
 

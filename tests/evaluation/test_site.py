@@ -11,7 +11,7 @@ import pytest
 from autoreproduce.benchmarks.reproducebench.tasks import load_task
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.judging.program import Program
-from autoreproduce.evaluation.site.write import write_site
+from autoreproduce.evaluation.site.content import write_site
 from autoreproduce.evaluation.submission import lay_out
 from autoreproduce.trials.trial import Outcome
 

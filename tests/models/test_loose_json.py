@@ -2,7 +2,7 @@
 
 import pytest
 
-from autoreproduce.models.loose_json import json_in_reply
+from autoreproduce.models.fenced import json_in_reply
 
 
 @pytest.mark.parametrize(

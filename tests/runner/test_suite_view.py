@@ -22,7 +22,7 @@ from autoreproduce.errors import UsageError
 from autoreproduce.models.budget import Budget
 from autoreproduce.runner.suite.finished import EndedTrial
 from autoreproduce.runner.suite.plan import Planned
-from autoreproduce.runner.suite.progress import SuiteProgress, write_state
+from autoreproduce.runner.suite.progress import SuiteProgress, watch, write_state
 from autoreproduce.runner.suite.view import (
     JsonSuite,
     PlainSuite,
@@ -31,7 +31,6 @@ from autoreproduce.runner.suite.view import (
     picture,
     sums,
 )
-from autoreproduce.runner.suite.watch import watch
 
 TRIALS = [
     Planned(task, variant, 1, "x")

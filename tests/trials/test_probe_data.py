@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from autoreproduce.claims.observed import Observed, observed_from_probe
-from autoreproduce.claims.rows import rows_left_out
+from autoreproduce.claims.observed import Observed, observed_from_probe, rows_left_out
 from autoreproduce.files.tree import Tree
 from autoreproduce.trials.probe.placing import place_probe, take_observation, watched_command
 

@@ -8,8 +8,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from autoreproduce.benchmarks.reproducebench import prepared_data
-from autoreproduce.benchmarks.reproducebench.decoys import decoy_folder
-from autoreproduce.benchmarks.reproducebench.draws import draw_of, new_seed
+from autoreproduce.benchmarks.reproducebench.draws import decoy_folder, draw_of, new_seed
 from autoreproduce.benchmarks.reproducebench.paired import pair_of
 from autoreproduce.benchmarks.reproducebench.recomputing import recompute
 from autoreproduce.benchmarks.reproducebench.schema import Targets

@@ -1,18 +1,31 @@
-"""An attempt in the terminal: watched while it runs, closed by its lines and its exit code."""
+"""An attempt in the terminal: watched while it runs, closed by its lines and its exit code.
+
+Three views watch a trial: `LiveView` redraws a table in a terminal, `PlainView` writes a line an
+event where the output is a file or a pipe, `JsonView` writes an object a line for machines. A trial
+calls them from its own threads, so each is locked; and none of them can end a trial: a stream that
+breaks (a closed pipe, a closed terminal) silences the view, and the trial continues.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import json as json_module
+import os
 import shlex
 import sys
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
-from autoreproduce.cli.console import Kind, View, open_view, write_outcome
+from autoreproduce.cli.console.view import View
 from autoreproduce.cli.options import RequireWord
+from autoreproduce.errors import UsageError
+from autoreproduce.evaluation.report.headline import Headline
+from autoreproduce.evaluation.report.wording import clean
+from autoreproduce.runner.summary import Facts, places, summary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from autoreproduce.claims.verdicts.trial_verdict import TrialVerdict
     from autoreproduce.runner.api import OpenView
@@ -21,6 +34,115 @@ if TYPE_CHECKING:
     from autoreproduce.runner.suite.plan import Planned
     from autoreproduce.runner.suite.run import SuiteSummary
     from autoreproduce.task import Task
+    from autoreproduce.trials.trial import Outcome
+
+
+Kind = Literal["auto", "live", "plain", "json"]
+
+
+def open_view(kind: Kind, stream: TextIO, task: Task | None = None) -> View:
+    """The view of that kind on `stream`, not yet started: use it as a context manager, or start()
+    and stop().
+
+    `auto` is live on a terminal that can be redrawn, else plain. `task` only gives the live view
+    its title.
+    """
+    if kind == "auto":
+        kind = "live" if stream.isatty() and os.environ.get("TERM", "dumb") != "dumb" else "plain"
+    if kind == "live":
+        from autoreproduce.cli.console.live import LiveView
+
+        return LiveView(stream, title=_live_title(task))
+    if kind == "plain":
+        from autoreproduce.cli.console.plain import PlainView
+
+        return PlainView(stream)
+    if kind == "json":
+        from autoreproduce.cli.console.plain import JsonView
+
+        return JsonView(stream)
+    raise UsageError(f"there is no view {kind!r}", fix="name one of auto, live, plain, json")
+
+
+def _live_title(task: Task | None) -> str:
+    if task is None:
+        return "Trial"
+    return " · ".join(
+        part
+        for part in (
+            task.experiment or task.method or task.id,
+            task.dataset,
+            f"{task.profile} profile",
+        )
+        if part
+    )
+
+
+COLOURS = {"good": "green", "mixed": "yellow", "bad": "red", "open": "cyan"}
+
+
+def write_outcome(
+    outcome: Outcome | None,
+    trial_folder: Path,
+    stream: TextIO,
+    kind: Literal["auto", "live", "plain", "json"] = "auto",
+    task: Task | None = None,
+    earlier: bool = False,
+) -> None:
+    """Write the closing lines, or one JSON object; a closed stream is no error.
+
+    The rest as `runner.summary.summary`.
+    """
+    judged, facts = summary(outcome, trial_folder, task, earlier)
+    with contextlib.suppress(OSError, ValueError):
+        if kind == "json":
+            event = {"event": "outcome", "verdict": judged.sentence, "level": judged.level}
+            content = {**event, "earlier": earlier, **_json_fields(outcome, trial_folder)}
+            stream.write(json_module.dumps(content, default=str) + "\n")
+        else:
+            colour = _takes_colour(stream, kind)
+            _write_lines(stream, judged, [*facts, *places(trial_folder)], colour)
+        stream.flush()
+
+
+def _json_fields(outcome: Outcome | None, trial_folder: Path) -> dict[str, Any]:
+    report, result = trial_folder / "report.html", trial_folder / "result"
+    return {
+        "outcome": outcome.model_dump(mode="json") if outcome is not None else None,
+        "folder": str(trial_folder),
+        "report": str(report) if report.is_file() else None,
+        "result": str(result) if result.is_dir() else None,
+    }
+
+
+def _takes_colour(stream: TextIO, kind: str) -> bool:
+    return (
+        kind != "plain"
+        and stream.isatty()
+        and not os.environ.get("NO_COLOR")
+        and os.environ.get("TERM") != "dumb"
+    )
+
+
+def _write_lines(stream: TextIO, judged: Headline, facts: Facts, colour: bool) -> None:
+    sentence = clean(judged.sentence)
+    if not colour:
+        text = [sentence, *(f"  {label}  {clean(value)}" for label, value in _aligned(facts))]
+        stream.write("\n" + "\n".join(text) + "\n")
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(file=stream, soft_wrap=True)
+    console.print()
+    console.print(Text(sentence, style=f"bold {COLOURS[judged.level]}"))
+    for label, value in _aligned(facts):
+        console.print(Text.assemble(("  " + label + "  ", "dim"), clean(value)))
+
+
+def _aligned(facts: Facts) -> Facts:
+    width = max(len(label) for label, _ in facts)
+    return [(f"{label}:".ljust(width + 1), value) for label, value in facts]
 
 
 def command_line() -> str:
@@ -48,7 +170,7 @@ def terminal_view(json: bool, runs: Path | None = None, solver: str = "autorepro
 def _view_of(kind: Kind, runs: Path | None, solver: str, task: Task) -> View:
     view = open_view(kind, sys.stdout, task)
     if runs is not None:
-        from autoreproduce.runner.expected import RemainingTime, earlier_outcomes
+        from autoreproduce.runner.past_trials import RemainingTime, earlier_outcomes
 
         view.progress.remaining = RemainingTime(earlier_outcomes(runs, task, solver))
     return view

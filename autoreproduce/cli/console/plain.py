@@ -3,11 +3,16 @@
 Of a running program the newest line is shown every few seconds with how many were left out, so a
 log shows that a training is alive and stays readable. All of a program's output is in steps.jsonl
 anyway.
+
+For machines, one JSON object a line. Events: begin, phase, step, output, note, end; then outcome. A
+step's line has what a dashboard needs and not the texts, which are in steps.jsonl. A program's
+output is passed on up to a limit per second; lines above it are counted in `dropped`.
 """
 
+import json
 import time
 from collections.abc import Callable
-from typing import TextIO
+from typing import Any, TextIO
 
 from autoreproduce.cli.console.view import View, step_words
 from autoreproduce.evaluation.report.wording import (
@@ -17,7 +22,88 @@ from autoreproduce.evaluation.report.wording import (
     plural,
     short_count,
 )
+from autoreproduce.trials.journal import now
 from autoreproduce.trials.steps import ModelResult, Step
+
+LINES_A_SECOND = 50
+
+
+class JsonView(View):
+    """One object an event."""
+
+    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(stream, clock)
+        self._second = -1
+        self._sent = 0
+        self._dropped = 0
+        self._ended = False
+
+    def start(self) -> None:
+        """Write the event `begin`."""
+        with self._lock:
+            self._show(self._write_event, "begin")
+
+    def stop(self) -> None:
+        """Write the event `end`, once."""
+        with self._lock:
+            if not self._ended:
+                self._ended = True
+                self._show(self._write_end)
+
+    def show_phase(self, name: str) -> None:
+        """A phase begins; `left_seconds` if what may be left is known."""
+        left = self.progress.left_seconds
+        known = {} if left is None else {"left_seconds": round(left)}
+        self._write_event("phase", name=name, **known)
+
+    def show_step(self, step: Step, replayed: bool) -> None:
+        """A step without its texts."""
+        self._write_dropped()
+        wanted = {"kind", "command", "exit_code", "stopped", "usage", "price", "model", "finish"}
+        facts = step.result.model_dump(include=wanted)
+        if isinstance(step.result, ModelResult):
+            facts["usage"] = step.result.usage.as_dict()
+        head = step.model_dump(include={"index", "phase", "role", "name", "seconds"})
+        self._write_event("step", **head, replayed=replayed, **facts)
+
+    def show_output(self, lines: list[str], more: int) -> None:
+        """Lines of the program, up to the limit."""
+        second = int(self.progress.clock())
+        if second != self._second:
+            self._write_dropped()
+            self._second, self._sent = second, 0
+        room = max(LINES_A_SECOND - self._sent, 0)
+        self._dropped += max(len(lines) - room, 0) + more
+        self._sent += min(len(lines), room)
+        for line in lines[:room]:
+            self._write_event("output", text=line)
+
+    def show_note(self, text: str) -> None:
+        """A note."""
+        self._write_event("note", text=text)
+
+    def _write_dropped(self) -> None:
+        if self._dropped:
+            dropped, self._dropped = self._dropped, 0
+            self._write_event("output", dropped=dropped)
+
+    def _write_end(self) -> None:
+        self._write_dropped()
+        total = self.progress.total
+        cost = None if total.unpriced else round(total.cost, 6)
+        self._write_event(
+            "end",
+            seconds=round(self.progress.elapsed, 1),
+            model_calls=total.calls,
+            executions=total.executions,
+            usage=total.usage,
+            cost=cost,
+            replayed=self.progress.replayed,
+        )
+
+    def _write_event(self, event: str, **facts: Any) -> None:
+        self.write_line(json.dumps({"event": event, "at": now(), **facts}, default=str))
+
 
 INTERVAL = 5.0  # seconds between two lines of a running program
 

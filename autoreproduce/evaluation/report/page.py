@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from autoreproduce.claims.choices import differences
 from autoreproduce.evaluation.report import chart, claims_table, comparison, timeline, wording
+from autoreproduce.evaluation.report.claims_table import paper_tables
 from autoreproduce.evaluation.report.evidence import Evidence, SummaryVersion, history
 from autoreproduce.evaluation.report.figures import paper_figures
 from autoreproduce.evaluation.report.headline import FRESH, headline
 from autoreproduce.evaluation.report.packages import installed
-from autoreproduce.evaluation.report.paper_table import paper_tables
 from autoreproduce.evaluation.report.specification import specification_curve
 from autoreproduce.evaluation.report.texts import between, diff_lines, fold, markdown
 from autoreproduce.evaluation.report.verdict import metric_name

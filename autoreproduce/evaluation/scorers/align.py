@@ -8,10 +8,11 @@ code is 0 and is not shown to a judge; a judge that gave no usable reply gives n
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
+from statistics import fmean, stdev
 from typing import Any
 
 from autoreproduce.contracts import Score
-from autoreproduce.evaluation.judging.agreement import agreement, chance_corrected, together
 from autoreproduce.evaluation.judging.asked import ASKED, asked_with
 from autoreproduce.evaluation.judging.blind import Blind, blind
 from autoreproduce.evaluation.judging.judge import Reading
@@ -28,13 +29,70 @@ from autoreproduce.evaluation.judging.verdicts import (
     MixedVerdict,
     PaperPoint,
     PaperVerdict,
+    band_of,
     between_bands,
 )
 from autoreproduce.evaluation.scorers import Setup
-from autoreproduce.evaluation.statistics import estimate
+from autoreproduce.evaluation.statistics import estimate, krippendorff_alpha
 from autoreproduce.task import Task
 from autoreproduce.trials.steps import dollars_of, model_results
 from autoreproduce.trials.trial import Trial
+
+
+def together(totals: Sequence[tuple[str, float]]) -> dict[str, Any]:
+    """Mean and spread (standard deviation, None for one) of readings, and each judge's own mean.
+
+    `totals`: (judge, total) of each reading.
+    """
+    values = [value for _, value in totals]
+    judges = sorted({judge for judge, _ in totals})
+    return {
+        "mean": fmean(values),
+        "spread": stdev(values) if len(values) > 1 else None,
+        "lowest": min(values),
+        "highest": max(values),
+        "judges": {
+            judge: fmean(value for name, value in totals if name == judge) for judge in judges
+        },
+    }
+
+
+def chance_corrected(
+    judges: Sequence[str], parts: Sequence[Sequence[int]]
+) -> dict[str, dict[str, float | int | None]]:
+    """Krippendorff's α over a program's parts, with the number of parts and of raters: between the
+    judges (each its mean over repeats), and between the repeats of each judge.
+
+    `judges`: of each reading; `parts`: the scores of each reading, (readings, parts).
+    """
+    by_judge = {
+        name: [row for judge, row in zip(judges, parts, strict=True) if judge == name]
+        for name in sorted(set(judges))
+    }
+    means = [[fmean(column) for column in zip(*rows, strict=True)] for rows in by_judge.values()]
+    groups: dict[str, Sequence[Sequence[float]]] = {"between judges": means, **by_judge}
+    return {name: _alpha_entry(rows) for name, rows in groups.items() if len(rows) > 1}
+
+
+def _alpha_entry(rows: Sequence[Sequence[float]]) -> dict[str, float | int | None]:
+    units = list(zip(*rows, strict=True))
+    return {"alpha": krippendorff_alpha(units), "n": len(units), "raters": len(rows)}
+
+
+def agreement(
+    parts: Sequence[Sequence[int]], bands: tuple[tuple[int, int, str], ...]
+) -> float | None:
+    """The share of pairs of readings that put a part into the same band; None for one reading.
+
+    `parts`: the scores of each reading, in one order: (readings, parts).
+    """
+    pairs = [
+        band_of(one, bands) == band_of(other, bands)
+        for first, second in combinations(parts, 2)
+        for one, other in zip(first, second, strict=True)
+    ]
+    return sum(pairs) / len(pairs) if pairs else None
+
 
 Verdict = PaperVerdict | MixedVerdict | CodeVerdict
 REFERENCE_STEM = "reference"  # its files are reference_1.py, …, beside the program's file_1.py

@@ -13,11 +13,10 @@ from autoreproduce.evaluation.scorers.execution import ExecutionScorer
 from autoreproduce.evaluation.scorers.gap import GapScorer, score_of_gap
 from autoreproduce.evaluation.scoring import is_number, read_scores
 from autoreproduce.evaluation.statistics import MeanEstimate
-from autoreproduce.files.bounded import parse_json
-from autoreproduce.files.shared import read_plain
 from autoreproduce.task import Task
 from autoreproduce.trials.folders import trials_below
 from autoreproduce.trials.machines import read_machines
+from autoreproduce.trials.summary import read_json
 from autoreproduce.trials.trial import Outcome, Trial
 
 
@@ -93,10 +92,7 @@ def _finished_rows(folder: Path, note: Callable[[str], None]) -> Iterator[TrialR
 
 def failed_in_its_suite(folder: Path) -> bool:
     """What the runner of a suite recorded of a trial that was stopped."""
-    try:
-        return bool(parse_json(read_plain(folder / "ended.json"))["status"] == "failed")
-    except (OSError, ValueError, KeyError, TypeError, UsageError):
-        return False
+    return (read_json(folder / "ended.json") or {}).get("status") == "failed"
 
 
 def _trial_row(folder: Path, trial: Trial, task: Task, outcome: Outcome) -> TrialRow:

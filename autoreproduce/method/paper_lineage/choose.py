@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from autoreproduce.method.paper_lineage import matching
 from autoreproduce.method.paper_lineage.entry import LineageEntry, shorten
-from autoreproduce.models.loose_json import json_in_reply
+from autoreproduce.models.fenced import json_in_reply
 from autoreproduce.papers.arxiv_client import without_version
 
 if TYPE_CHECKING:

@@ -21,8 +21,13 @@ from autoreproduce.method.literature_review import Summaries
 from autoreproduce.method.program import Workbench
 from autoreproduce.method.results import results_problem
 from autoreproduce.papers import read_paper
-from autoreproduce.solvers.left_program import PROGRAM, LeftProgram, refuse_masked
-from autoreproduce.solvers.left_repository import left_repository, refuse_whole_paper
+from autoreproduce.solvers.left_program import (
+    PROGRAM,
+    LeftProgram,
+    left_repository,
+    refuse_masked,
+    refuse_whole_paper,
+)
 from autoreproduce.solvers.limits import AgentLimits, Meter
 from autoreproduce.solvers.recorded import attempt_has_ended
 from autoreproduce.solvers.task_folder import paper_without_results, task_folder

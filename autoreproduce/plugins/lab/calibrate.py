@@ -10,11 +10,17 @@ from autoreproduce.benchmarks.reproducebench.tasks import find_task
 from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.judging.judge import Judge
-from autoreproduce.evaluation.judging.material import POINTS_IN_WORDS, Material, PointsSource
+from autoreproduce.evaluation.judging.material import (
+    POINTS_IN_WORDS,
+    Material,
+    PointsSource,
+    material_of,
+)
 from autoreproduce.evaluation.scorers import JUDGED, Setup
-from autoreproduce.plugins.lab.calibration import Finding, calibrate
+from autoreproduce.plugins.lab.calibration import Finding, calibrate, cases
 from autoreproduce.runner.judged_material import PointsChoice, judged_material
 from autoreproduce.runner.score import open_judges
+from autoreproduce.runner.score_plan import plan_of, questions_of
 from autoreproduce.task import Task
 from autoreproduce.trials.journal import now, write_whole
 
@@ -130,3 +136,15 @@ def _summary(rows: dict[str, list[Finding]]) -> str:
     calls = sum(f.cost["calls"] for f in asked)
     cost = f"{calls} calls, {tokens:,} tokens, {price}"
     return f"As expected: {right} of {len(findings)}; {stability}{cost}."
+
+
+def plan_of_calibration(request: CalibrationRequest) -> dict[str, Any]:
+    """What `calibrate` would ask its judges at most."""
+    levels, tasks = levels_and_tasks(request)
+    known = [(case.program, task) for task in tasks for case in cases(task)]
+    questions = [
+        question
+        for program, task in known
+        for question in questions_of(program, task, material_of(task), levels)
+    ]
+    return plan_of(len(known), questions, request.judges, request.repeats, request.settings)

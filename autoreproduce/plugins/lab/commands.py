@@ -72,8 +72,11 @@ def calibrate(
 
     It shows whether a judge is to be believed.
     """
-    from autoreproduce.plugins.lab.calibrate import CalibrationRequest, run_calibration
-    from autoreproduce.plugins.lab.calibration_plan import plan_of_calibration
+    from autoreproduce.plugins.lab.calibrate import (
+        CalibrationRequest,
+        plan_of_calibration,
+        run_calibration,
+    )
     from autoreproduce.plugins.lab.run_attacks import run_attacks
     from autoreproduce.plugins.lab.run_controls import run_controls
     from autoreproduce.runner.api import default_judges

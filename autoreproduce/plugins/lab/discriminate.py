@@ -20,7 +20,7 @@ from autoreproduce.benchmarks.reproducebench.discrimination import (
     as_yaml,
     code_digest,
 )
-from autoreproduce.benchmarks.reproducebench.measured import short
+from autoreproduce.benchmarks.reproducebench.measured import PACKAGES, short
 from autoreproduce.benchmarks.reproducebench.schema import read_yaml
 from autoreproduce.benchmarks.reproducebench.tasks import altered_programs_of, reference_files
 from autoreproduce.config import Settings, digest
@@ -32,7 +32,6 @@ from autoreproduce.runner.api_results import note_to_stderr
 from autoreproduce.runner.attempt import Request, attempt
 from autoreproduce.runner.conclude import compare_structure
 from autoreproduce.runner.machine import hardware, versions
-from autoreproduce.runner.measured import PACKAGES
 from autoreproduce.solvers import ALTERED
 from autoreproduce.task import Task
 from autoreproduce.trials.journal import write_whole

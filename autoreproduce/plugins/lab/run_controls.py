@@ -31,8 +31,8 @@ from autoreproduce.plugins.lab.controls import (
     read_control,
     variants_of,
 )
+from autoreproduce.runner.outside import ScoreRequest
 from autoreproduce.runner.score import score_all
-from autoreproduce.runner.score_request import ScoreRequest
 from autoreproduce.trials.journal import now, write_whole
 
 GITHUB = "https://github.com"

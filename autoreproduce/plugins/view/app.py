@@ -23,9 +23,8 @@ from autoreproduce.plugins.view.drawn import CurveQuery
 from autoreproduce.plugins.view.guard import Guard, form_is_ours
 from autoreproduce.plugins.view.library import Library, UnknownKeyError
 from autoreproduce.plugins.view.listed import ended_stamp, output_stamp
-from autoreproduce.plugins.view.processes import Processes
+from autoreproduce.plugins.view.processes import Processes, StartRequest, uploaded_pdf
 from autoreproduce.plugins.view.rows import query_of
-from autoreproduce.plugins.view.start import StartRequest, uploaded_pdf
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -12,10 +12,10 @@ from claim_maker import claim, file_of
 
 from autoreproduce.claims.verdicts.overall import Method
 from autoreproduce.claims.verdicts.trial_verdict import SeedRun
+from autoreproduce.evaluation.report.claims_table import paper_tables
 from autoreproduce.evaluation.report.evidence import Evidence
 from autoreproduce.evaluation.report.headline import FRESH, headline
 from autoreproduce.evaluation.report.page import fine_print, page_content
-from autoreproduce.evaluation.report.paper_table import paper_tables
 from autoreproduce.evaluation.report.wording import commit_words, unit_words
 from autoreproduce.evaluation.verdict import judge_trial
 from autoreproduce.task import Metric, Task

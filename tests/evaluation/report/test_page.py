@@ -23,8 +23,6 @@ from autoreproduce.trials.trial import Outcome, Trial
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 SECTIONS = {
     "result",
-    "missing",
-    "training",
     "timeline",
     "summaries",
     "lineage",
@@ -205,7 +203,7 @@ def test_a_full_run_that_wrote_nothing_shows_nothing_of_the_dry_run(tmp_path):
     trial.phase("full_run")
     run(trial, "python main.py", 137, stopped="timeout")
     words = page_of(trial.folder, darcy()).words
-    assert "No run left a metrics.json." in words
+    assert "Training" not in words
     assert "From a dry run." not in words and "Settings that the program says" not in words
 
 

@@ -5,7 +5,7 @@ import re
 import pytest
 from planted_attempts import NAME, plant
 
-from autoreproduce.evaluation.site.write import write_site
+from autoreproduce.evaluation.site.content import write_site
 
 
 @pytest.mark.slow

@@ -22,8 +22,7 @@ from autoreproduce.plugins.view.app import Pages, make_app
 from autoreproduce.plugins.view.events import _events
 from autoreproduce.plugins.view.library import Library
 from autoreproduce.plugins.view.listed import ended_stamp
-from autoreproduce.plugins.view.processes import Processes
-from autoreproduce.plugins.view.start import StartRequest
+from autoreproduce.plugins.view.processes import Processes, StartRequest
 from autoreproduce.trials.live import LIVE, LiveRecord, LiveState
 from autoreproduce.trials.steps import ExecutionResult, ModelResult, TokenCounts
 from autoreproduce.trials.trial import Outcome
@@ -529,7 +528,7 @@ def test_an_upload_needs_the_token_and_is_a_pdf_of_bounded_size(
     assert sent(b"%PDF-1.4", **{"x-token": "another"}) == 403
     assert sent(b"%PDF-1.4", origin="http://elsewhere") == 403
     assert sent(b"MZ not a paper") == 400
-    monkeypatch.setattr("autoreproduce.plugins.view.start.MOST_BYTES", 1000)
+    monkeypatch.setattr("autoreproduce.plugins.view.processes.MOST_BYTES", 1000)
     assert sent(b"%PDF-1.4" + b"x" * 1000) == 400
     (tmp_path / "uploads").symlink_to(tmp_path)
     assert sent(b"%PDF-1.4") == 400
