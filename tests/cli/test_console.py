@@ -424,7 +424,9 @@ def test_the_closing_object(tmp_path):
         None,
         False,
     )
-    assert found["outcome"]["metric"] == 0.0318 and found["verdict"].startswith("The program does as well")
+    assert found["outcome"]["metric"] == 0.0318 and found["verdict"].startswith(
+        "The program does as well"
+    )
 
 
 def test_a_trial_without_an_outcome_or_even_a_record_is_closed_too(tmp_path):
