@@ -1,23 +1,31 @@
 """Tasks of the user's own: a paper, a metric, and what else they say of the experiment.
 
-Nothing is prepared and nothing can be recomputed: the number that the program claims is the one
-that there is.
+There is no code for the metric. One with a well-known name is recomputed from what the program
+saved; of others the number that the program claims is the one that there is.
 """
 
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from autoreproduce.claims.claim import Claim
+from autoreproduce.benchmarks.recounting import read_targets, recounts, write_shuffled
+from autoreproduce.benchmarks.reproducebench.prepared_data import made_once
+from autoreproduce.claims.claim import Claim, claims_of
 from autoreproduce.claims.user_claims import direction_of, read_user_claims
+from autoreproduce.config import digest
 from autoreproduce.errors import UsageError
-from autoreproduce.files.shared import check_tree
+from autoreproduce.files.shared import check_tree, link_files
 from autoreproduce.papers.arxiv_client import normal_id
+from autoreproduce.sandboxes.counted import CountedData
 from autoreproduce.task import Metric, Task
 from autoreproduce.trials.measurement import Measurement, Recomputed, measured_from, not_measured
 
@@ -41,6 +49,11 @@ class OwnTask(BaseModel):
     claims: tuple[str, ...] = ()
     dataset: str = Field("", description="if it is not the name")
     experiment: str = Field("", description="the paper's own name for it, such as Table 2")
+    targets: str = Field(
+        "",
+        description="where the test targets lie in its data, withheld from the run that counts: "
+        "labels.npy, test.npz:ARRAY or test.csv:COLUMN",
+    )
 
     @field_validator("metric", mode="before")
     @classmethod
@@ -86,32 +99,77 @@ class OwnTasks:
     ) -> Task:
         """The task with the user's data. Without any they are the solver's to find.
 
-        Raises UsageError for what is no folder, or if a link in it leads out of it.
+        Raises UsageError for what is no folder, or if a link in it leads out of it, and if the
+        targets that the task names aren't there.
         """
+        targets = self.tasks[task.id].targets if task.id in self.tasks else ""
         if given is None:
+            if targets:
+                raise UsageError(f"--targets {targets} is a file of your data", fix="add --data")
             return task
         if not given.is_dir():
             raise UsageError(
                 f"--data {given} is no folder", fix="name the folder that holds the data"
             )
         check_tree(given)
-        return task.model_copy(update={"data_dir": given.resolve()})
+        shown = _with_decoys(task.id, given.resolve(), targets, cache, note) if targets else None
+        return task.model_copy(update={"data_dir": given.resolve(), "decoy_dir": shown})
 
     def ready(self, task: Task, sandboxes: SandboxSetup) -> SandboxSetup:
-        """The same: nothing has to be installed or tried first."""
-        return sandboxes
+        """The same; if targets are withheld, the run that counts sees them shuffled."""
+        shown = task.decoy_dir
+        if shown is None:
+            return sandboxes
+        return replace(sandboxes, counted=lambda asked: CountedData(shown, asked))
 
     def measure(
         self, task: Task, submission: Submission, trial: Trial, sandboxes: SandboxSetup
     ) -> Measurement:
-        """What the program claims."""
-        return not_measured(submission) or measured_from(
+        """What its predictions give if the metric is well known, else what the program claims."""
+        if nothing := not_measured(submission):
+            return nothing
+        targets = self.tasks[task.id].targets if task.id in self.tasks else ""
+        places = (targets, task.data_dir, task.decoy_dir) if task.decoy_dir else ("", None, None)
+        return measured_from(
             task,
             trial.workspace,
             Recomputed(None, possible=False),
             submission.run,
             metric_from=submission.metric_from,
+            again=recounts(trial.workspace, _metric_names(task, trial.folder), *places),
         )
+
+
+def _metric_names(task: Task, folder: Path) -> dict[str, str]:
+    """What each number in metrics.json is, by its key: the task's metrics and the claims'."""
+    named = {metric.name: metric.paper_name or metric.name for metric in _all_metrics(task)}
+    with suppress(UsageError):
+        claims = claims_of(folder)
+        named |= {claim.id: claim.metric for claim in claims.claims} if claims else {}
+    return named
+
+
+def _all_metrics(task: Task) -> list[Metric]:
+    return [task.metric, *task.more_metrics]
+
+
+def _with_decoys(
+    task_id: str, data: Path, targets: str, cache: Path, note: Callable[[str], None]
+) -> Path:
+    """A folder that shows `data` with the test targets in another order, made once."""
+    name = targets.partition(":")[0]
+    if not (data / name).resolve().is_relative_to(data):
+        raise UsageError(f"--targets {targets} leads out of the data", fix="name a file below it")
+    read_targets(data, targets)
+    known = (data / name).stat()
+    what = digest([str(data), targets, known.st_size, known.st_mtime_ns])
+    made = cache / "decoys" / "own" / f"{task_id}-{what[:12]}"
+
+    def write(part: Path) -> None:
+        write_shuffled(data, part, targets, np.random.default_rng(secrets.randbits(128)))
+        link_files(data, part, ["*"])
+
+    return made_once(made, f"withhold {targets}", note, write)
 
 
 def _task_of(entry: OwnTask) -> Task:
@@ -126,8 +184,21 @@ def _task_of(entry: OwnTask) -> Task:
         metric=metric,
         more_metrics=more,
         user_claims=list(entry.claims),
-        instruction=f"{_first_sentence(entry)}\n{entry.instruction}".strip(),
+        instruction="\n".join(
+            filter(None, [_first_sentence(entry), entry.instruction, _withheld(entry.targets)])
+        ).strip(),
         profile="full",
+    )
+
+
+def _withheld(targets: str) -> str:
+    """What the agents are told of targets that the run that counts doesn't see."""
+    if not targets:
+        return ""
+    return (
+        f"The test targets are {targets} in the data folder. The numbers are recomputed against "
+        "them from predictions.npz, whose entries stand in their order, one for each. Nothing is "
+        "trained or chosen by them."
     )
 
 

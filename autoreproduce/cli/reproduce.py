@@ -72,6 +72,14 @@ def reproduce(
     ] = None,
     settings: Settings,
     data: DataFolder = None,
+    targets: Annotated[
+        str,
+        typer.Option(
+            help="your own task's test targets in --data, kept from the run that counts: "
+            "labels.npy, test.npz:ARRAY, test.csv:COLUMN",
+            rich_help_panel=ADVANCED,
+        ),
+    ] = "",
     out: TrialFolder = None,
     trial: TrialNumber = 1,
     require: Require = None,
@@ -89,13 +97,14 @@ def reproduce(
     if dry_run:
         from autoreproduce.cli.console.estimates import print_reproduce_preview
 
-        asked = (task, arxiv, paper, metric, instruction, settings.profile, claim or ())
+        asked = (task, arxiv, paper, metric, instruction, settings.profile, claim or (), targets)
         print_reproduce_preview(asked, experiment, settings, solver, json)
         return
     if experiment:
         from autoreproduce.cli.console.papers import reproduce_named
 
         single = {"--task": task, "--metric": metric, "--claim": claim, "--out": out}
+        single["--targets"] = targets
         _refuse_beside_experiment([name for name, value in single.items() if value])
         source = arxiv, paper
         how = trial, instruction, solver
@@ -111,6 +120,7 @@ def reproduce(
         metric=metric,
         claims=claim or (),
         data=data,
+        targets=targets,
         instruction=instruction,
         out=out,
         trial=trial,

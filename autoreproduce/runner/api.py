@@ -47,6 +47,7 @@ def reproduce(
     claims: Sequence[str] = (),
     model: str | None = None,
     data: File | None = None,
+    targets: str = "",
     instruction: str = "",
     out: File | None = None,
     trial: int = 1,
@@ -60,7 +61,8 @@ def reproduce(
 
     A task of the benchmark is named by `task`; one of your own needs `metric` and `arxiv` or
     `paper` (a file); several metrics are a list. `claims` and `solver`: as --claim and --solver.
-    `data`: published files, or your own task's. `more`: settings. Raises AutoReproduceError if it
+    `data`: published files, or your own task's, whose test targets lie at `targets`, as for
+    --targets. `more`: settings. Raises AutoReproduceError if it
     cannot begin; what ends it later is the outcome.
     """
     from autoreproduce.runner.attempt import Request
@@ -74,7 +76,7 @@ def reproduce(
     _refuse_foreign_folder(path_or_none(out))
     used = settings_of(settings, model=model, **more)
     file = path_or_none(paper)
-    found = find_or_make_task(task, arxiv, file, metric, instruction, used.profile, claims)
+    found = find_or_make_task(task, arxiv, file, metric, instruction, used.profile, claims, targets)
     request = Request(
         found,
         used,

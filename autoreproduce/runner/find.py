@@ -19,14 +19,20 @@ def find_or_make_task(
     instruction: str,
     profile: str,
     claims: Sequence[str] = (),
+    targets: str = "",
 ) -> Task:
     """The benchmark's task `name`, or a task of the user's own if --metric is given; `claims` are
-    those of the user.
+    those of the user, `targets` the place of their task's test targets in its data.
 
     Raises UsageError if neither can be had, or if the paper named is not the task's.
     """
     metrics = [metric] if isinstance(metric, str) else list(metric or ())
     if not metrics:
+        if targets:
+            raise UsageError(
+                "--targets is for a task of your own: one of the benchmark withholds its targets",
+                fix="leave it out, or describe your task by --metric",
+            )
         task = _benchmark_task(name, arxiv, paper, instruction, profile)
         return with_claims(task, claims)
     if name is None or not name.strip():
@@ -36,7 +42,7 @@ def find_or_make_task(
         )
     if arxiv is None and paper is None:
         raise UsageError("a task of your own needs its paper", fix="add --arxiv ID or --paper FILE")
-    return _own_task(name, arxiv, paper, metrics, instruction, claims)
+    return _own_task(name, arxiv, paper, metrics, instruction, claims, targets)
 
 
 def with_claims(task: Task, claims: Sequence[str]) -> Task:
@@ -73,13 +79,19 @@ def _own_task(
     metrics: Sequence[str],
     instruction: str,
     claims: Sequence[str],
+    targets: str,
 ) -> Task:
     if paper is not None and not paper.is_file():
         raise UsageError(
             f"--paper {paper} is missing, or is no file", fix="name a .pdf, .md, .tex or .txt file"
         )
     entry = OwnTask(
-        name=name, metric=tuple(metrics), arxiv=arxiv, instruction=instruction, claims=tuple(claims)
+        name=name,
+        metric=tuple(metrics),
+        arxiv=arxiv,
+        instruction=instruction,
+        claims=tuple(claims),
+        targets=targets,
     )
     return OwnTasks(OwnTasks.Options(tasks=[entry])).load(name, "full")
 

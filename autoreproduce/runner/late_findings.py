@@ -32,7 +32,9 @@ def add_printed_constants(
     runs: Sequence[SeedRun],
 ) -> dict[str, str]:
     """Where in the source text numbers stand that were not computed, by key; a finding too."""
-    names = [name for name in runs[0].metrics if not (runs[0].recomputed and len(runs) == 1)]
+    first = runs[0]
+    own_word = [name for name in first.metrics if name not in first.recounted]
+    names = [name for name in own_word if not (first.recomputed and len(runs) == 1)]
     values = {name: [run.metrics.get(name, nan) for run in runs] for name in names}
     found = printed_constants(repeater.files if repeater else {}, values)
     if found and (old := measurement.integrity) is not None:

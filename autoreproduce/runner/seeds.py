@@ -182,9 +182,17 @@ def _seed_run(seed: int, found: Measurement, seconds: float) -> SeedRun:
         seed=seed,
         value=value,
         seconds=seconds,
-        metrics=found.metrics if found.decoys is None and not void else {},
+        metrics={} if void else _about_the_truth(found),
+        recounted=tuple(found.recounted),
         runs={name: tuple(values) for name, values in found.runs.items()},
         entries=found.entries,
         recomputed=found.recomputed,
         reason="" if value is not None else "the result is void" if void else found.reason,
     )
+
+
+def _about_the_truth(found: Measurement) -> dict[str, float]:
+    """The numbers that count: what a run over decoys states itself is about these."""
+    if found.decoys is None:
+        return found.metrics
+    return {name: found.metrics[name] for name in found.recounted}

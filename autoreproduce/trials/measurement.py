@@ -10,9 +10,11 @@ verdict on its integrity beside it (`integrity.py`); where the run saw decoys, t
 claim is about them.
 """
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ from autoreproduce.contracts import Execution, Submission
 from autoreproduce.errors import CommandError
 from autoreproduce.files.shared import read_plain
 from autoreproduce.task import Task
-from autoreproduce.trials.integrity import Integrity, RunEvidence, integrity_of
+from autoreproduce.trials.integrity import CLAIM, Integrity, RunEvidence, integrity_of
 from autoreproduce.trials.metric_source import metrics_from
 from autoreproduce.trials.metrics_file import MetricsFile, is_usable, read_metrics
 from autoreproduce.trials.pair import Pair
@@ -109,6 +111,9 @@ class Measurement(BaseModel):
     entries: dict[str, int] = Field(
         {}, description="entries of saved predictions by metric, where none is recomputed"
     )
+    recounted: dict[str, str] = Field(
+        {}, description="by which definition a number comes from saved predictions, by its name"
+    )
     value: float | None = Field(None, description="the number that counts")
     claimed: float | None = Field(None, description="what the program itself wrote")
     recomputed: bool = Field(False, description="by the harness, and not taken from the program")
@@ -141,6 +146,31 @@ class Recomputed:
     possible: bool = True
 
 
+@dataclass(frozen=True)
+class Recount:
+    """A metric with a well-known name, again from saved predictions: each value that the name may
+    mean, by definition. `saved`: against the targets that the program had; `truth`: against those
+    that were withheld from it. Both empty: there's a `reason`, or nothing was saved.
+    """
+
+    saved: dict[str, float] = dataclass_field(default_factory=dict)
+    truth: dict[str, float] = dataclass_field(default_factory=dict)
+    reason: str = ""
+
+    def nearest(self, written: float | None) -> str:
+        """The definition that is nearest to what the program wrote; "" if nothing was computed."""
+        own = self.saved or self.truth
+        usable = [name for name, value in own.items() if math.isfinite(value)]
+        if written is None or not usable:
+            return next(iter(usable), "")
+        return min(usable, key=lambda name: abs(own[name] - written))
+
+    def differs(self, definition: str, written: float | None) -> bool:
+        """Whether the program wrote another number, beyond rounding."""
+        own = (self.saved or self.truth)[definition]
+        return written is not None and abs(own - written) > CLAIM * max(abs(own), abs(written))
+
+
 def measured_from(
     task: Task,
     workspace: Path,
@@ -151,6 +181,7 @@ def measured_from(
     metric_from: Sequence[str] = (),
     pair: Pair | None = None,
     served: Served | None = None,
+    again: Mapping[str, Recount] | None = None,
 ) -> Measurement:
     """The task's metric from `workspace`/metrics.json and what was recomputed, by the rules above.
 
@@ -158,24 +189,27 @@ def measured_from(
     that left it; `against_decoys` the metric against the decoys that it saw, of all test targets or
     `partly`. `metric_from`: where the numbers stand if they are not in metrics.json. `pair`: the
     reference's run on the same draw of the data. `served`: what its weights gave, whose number then
-    counts.
+    counts. `again`: numbers of a task without code for its metric, by name.
     """
     written, unread = _written(task, workspace, run, metric_from)
     claimed = written.metrics.get(task.metric.name) if written else None
     made = Measurement(metrics=written.metrics if written else {}, claimed=claimed)
     made.runs = written.runs if written else {}
     made.entries = {} if task.recomputes else entries_saved(workspace)
+    if again:
+        main = _count_again(made, again, task.metric.name)
+        found, against_decoys = main or (found, against_decoys)
     if found.value is not None:
         made.value, made.recomputed = found.value, True
         made.decoys = against_decoys.value if against_decoys else None
-        made.warnings = [unread] if unread else []
+        made.warnings += [unread] if unread else []
     elif found.possible and not metric_from:
         made.reason = f"the metric {task.metric.name} could not be recomputed: {found.reason}"
     elif claimed is None:
         made.reason = f"it ran and left no number: {unread}"
     else:
         made.value = claimed
-        made.warnings = [OWN_WORD] if found.possible else [found.reason] if found.reason else []
+        made.warnings += [OWN_WORD] if found.possible else [found.reason] if found.reason else []
     if made.value is not None and not is_usable(made.value):
         made.reason = f"the metric {task.metric.name} is {made.value:.3g}, over the 1e100 allowed"
         made.value, made.recomputed, made.decoys = None, False, None
@@ -189,6 +223,36 @@ def measured_from(
         if same := equal_splits(made.metrics, run.stdout if run else ""):
             made.warnings.append(same)
     return made
+
+
+def _count_again(
+    made: Measurement, again: Mapping[str, Recount], main: str
+) -> tuple[Recomputed, Recomputed | None] | None:
+    """Put recounted numbers in place of written ones; that of `main`, and against decoys.
+
+    Of a mean over runs the predictions are the last run's, so that one is held against them.
+    """
+    found = None
+    for key, one in again.items():
+        runs, written = made.runs.get(key, []), made.metrics.get(key)
+        of_mean = len(runs) > 1 and not one.truth
+        definition = one.nearest(runs[-1] if of_mean else written)
+        if not definition:
+            made.notes += [f"{key} was not recomputed: {one.reason}"] if one.reason else []
+            continue
+        value = (one.truth or one.saved)[definition]
+        differs = one.differs(definition, runs[-1] if of_mean else written)
+        if differs and (of_mean or key != main):
+            own = (one.saved or one.truth)[definition]
+            shown = f"the program wrote {runs[-1] if of_mean else written:.6g}"
+            made.warnings.append(f"{key}: {shown}, but its predictions give {own:.6g}")
+        if of_mean:
+            continue
+        made.metrics[key], made.recounted[key] = value, definition
+        if key == main:
+            decoys = one.saved.get(definition) if one.truth else None
+            found = Recomputed(value), None if decoys is None else Recomputed(decoys)
+    return found
 
 
 def read_measurement(folder: Path) -> Measurement | None:

@@ -41,8 +41,9 @@ EVIDENCE_TEXT = """
 - "runs": {"NAME": [<number>, ...]}: of each metric that is a mean over runs, seeds or \
 repetitions, the value of each single one, in order; a mean without them counts as one run.
 Beside it, `predictions.npz` (numpy.savez_compressed) holds, under each metric's name, what that \
-number was computed from: one entry for each item of the split that it is measured on, of the last \
-run if there are several; nothing of a metric that is not measured on items."""
+number was computed from (labels, values or scores): one entry for each item of the split that it \
+is measured on, of the last run if there are several; and under NAME.targets the true values \
+beside them, in the same order. Nothing of a metric that is not measured on items."""
 MOST_RUNS = 100_000  # of one metric
 
 

@@ -34,6 +34,7 @@ class SeedRun(Frozen):
         {}, description="the single values that it wrote behind a mean, by name"
     )
     entries: dict[str, int] = Field({}, description="entries of saved predictions, by metric")
+    recounted: tuple[str, ...] = Field((), description="what was recomputed from them")
 
 
 class JudgedClaim(Frozen):
