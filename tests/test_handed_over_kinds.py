@@ -14,6 +14,7 @@ PACKAGE = Path(autoreproduce.__file__).parent
 READERS = {"read_plain", "parse_yaml", "yaml_value", "confined", "tomllib.loads"}
 LOADERS = {
     "agents/shared_replies.py": "trial",
+    "benchmarks/recounting.py": "program",
     "benchmarks/reproducebench/paired.py": "trial",
     "benchmarks/reproducebench/recomputing.py": "program",
     "benchmarks/reproducebench/serving.py": "program",

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,7 +57,7 @@ def _error_rate(predicted: Array, true: Array, at: int) -> Values:
 
 
 def _f1(predicted: Array, true: Array, at: int) -> Values:
-    f1_score = import_module("sklearn.metrics").f1_score
+    from sklearn.metrics import f1_score
 
     labels = _labels(predicted, true)
     found: Values = {}
@@ -89,7 +88,7 @@ def _r2(predicted: Array, true: Array, at: int) -> Values:
 
 
 def _auc(predicted: Array, true: Array, at: int) -> Values:
-    roc_auc_score = import_module("sklearn.metrics").roc_auc_score
+    from sklearn.metrics import roc_auc_score
 
     if predicted.ndim == 2 and predicted.shape[1] == 2 and true.ndim == 1:
         predicted = predicted[:, 1]
@@ -103,7 +102,7 @@ def _auc(predicted: Array, true: Array, at: int) -> Values:
 
 
 def _log_loss(predicted: Array, true: Array, at: int) -> Values:
-    log_loss = import_module("sklearn.metrics").log_loss
+    from sklearn.metrics import log_loss
 
     if predicted.min() < 0 or predicted.max() > 1:
         raise ValueError("log loss needs probabilities")
@@ -111,7 +110,7 @@ def _log_loss(predicted: Array, true: Array, at: int) -> Values:
 
 
 def _ndcg(predicted: Array, true: Array, at: int) -> Values:
-    ndcg_score = import_module("sklearn.metrics").ndcg_score
+    from sklearn.metrics import ndcg_score
 
     wanted = true.sum(axis=1) > 0
     name = f"NDCG@{at}" if at else "NDCG"
@@ -144,10 +143,11 @@ def _psnr(predicted: Array, true: Array, at: int) -> Values:
 
 
 def _ssim(predicted: Array, true: Array, at: int) -> Values:
-    ssim = import_module("torchmetrics.functional.image").structural_similarity_index_measure
-    tensor = import_module("torch").as_tensor
+    import torch
+    from torchmetrics.functional.image import structural_similarity_index_measure as ssim
+
     images = predicted.reshape(true.shape) if predicted.size == true.size else predicted
-    pair = [tensor(array.astype("float32")) for array in (images, true)]
+    pair = [torch.as_tensor(array.astype("float32")) for array in (images, true)]
     if pair[0].ndim == 3:
         pair = [array[:, None] for array in pair]
     if pair[0].shape != pair[1].shape or pair[0].ndim != 4:
@@ -157,7 +157,8 @@ def _ssim(predicted: Array, true: Array, at: int) -> Values:
 
 
 def _bleu(predicted: Array, true: Array, at: int) -> Values:
-    corpus_bleu = import_module("sacrebleu").corpus_bleu
+    from sacrebleu import corpus_bleu
+
     texts, wanted = [[str(text) for text in array.ravel()] for array in (predicted, true)]
     score = float(corpus_bleu(texts, [wanted]).score)
     return {"BLEU": score, "BLEU as a fraction": score / 100}

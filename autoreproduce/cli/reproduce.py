@@ -41,6 +41,16 @@ ATTEMPT = ("attempt_budget", "attempt_seconds", "max_steps")
 METHOD = (*MODEL, "budget", *ATTEMPT, *section("method"), *section("sandbox"), *section("papers"))
 
 
+TestTargets = Annotated[
+    str,
+    typer.Option(
+        help="your own task's test targets in --data, kept from the run that counts: labels.npy, "
+        "test.npz:ARRAY, test.csv:COLUMN",
+        rich_help_panel=ADVANCED,
+    ),
+]
+
+
 @app.command()
 @settings_options(
     (*METHOD, "profile", "seed", "seeds", "readings_minutes", *PLACES),
@@ -72,14 +82,7 @@ def reproduce(
     ] = None,
     settings: Settings,
     data: DataFolder = None,
-    targets: Annotated[
-        str,
-        typer.Option(
-            help="your own task's test targets in --data, kept from the run that counts: "
-            "labels.npy, test.npz:ARRAY, test.csv:COLUMN",
-            rich_help_panel=ADVANCED,
-        ),
-    ] = "",
+    targets: TestTargets = "",
     out: TrialFolder = None,
     trial: TrialNumber = 1,
     require: Require = None,
