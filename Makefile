@@ -32,7 +32,7 @@ demo-autoexperiment: $(BIN)/.installed  ## fill in two masked functions from a t
 	$(BIN)/python -m autoreproduce passes runs/demo-autoexperiment
 
 test: $(BIN)/.installed-test  ## the fast tests
-	$(BIN)/python -m pytest -n 4 --dist worksteal
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 check: $(BIN)/.installed-test  ## lint, types and format
 	$(BIN)/ruff check .

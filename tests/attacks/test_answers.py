@@ -112,6 +112,7 @@ def test_installed_from_a_wheel(tmp_path: Path) -> None:
     assert searched(tmp_path, tmp_path / "venv") == ""
 
 
+@pytest.mark.slow
 def test_a_checkout_that_is_the_environment(tmp_path: Path) -> None:
     folder = checkout(tmp_path / "checkout")
     python(folder, folder)
@@ -139,12 +140,14 @@ def test_a_base_that_holds_the_checkout(tmp_path: Path) -> None:
     assert searched(tmp_path, tmp_path / "venv", str(folder)) == ""
 
 
+@pytest.mark.slow
 def test_a_checkout_among_the_systems_files(tmp_path: Path) -> None:
     folder = checkout(tmp_path / "system" / "src" / "ours")
     python(folder / ".venv", folder)
     assert searched(tmp_path, folder / ".venv", "", str(tmp_path / "system")) == ""
 
 
+@pytest.mark.slow
 def test_a_link_to_the_environment(tmp_path: Path) -> None:
     site = python(tmp_path / "venv")
     package(site)
@@ -153,6 +156,7 @@ def test_a_link_to_the_environment(tmp_path: Path) -> None:
     assert searched(tmp_path, tmp_path / "link") == ""
 
 
+@pytest.mark.slow
 def test_nothing_of_this_project_is_there(isolating: Sandbox) -> None:
     names = " -o ".join(
         f"-name {name}" for name in ("_content", "reproducebench", "lineage_cache", "rubric.yaml")

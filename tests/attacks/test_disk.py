@@ -18,6 +18,7 @@ print("went on", flush=True)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bubblewrap", "bubblewrap-polling", "process", DOCKER])
 def test_files_deleted_while_open_count(make, kind: str) -> None:
     sandbox = make(kind, memory_gb=1, cpus=1, processes=64, disk_gb=0.05)

@@ -50,6 +50,7 @@ def test_a_file_longer_than_it_was_said_to_be_does_not_fill_the_disk(tmp_path: P
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 2 * MB
 
 
+@pytest.mark.slow
 def test_an_open_copy_ends_in_size_and_in_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,6 +100,7 @@ def empty_blocks(_: bytes) -> Iterator[bytes]:
         yield b"\x00\x00\x00\xff\xff" * 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", [empty_blocks, trickling])
 def test_a_download_from_arxiv_ends_in_time(
     answer: Callable[[bytes], Iterator[bytes]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -125,6 +127,7 @@ def bomb(_: bytes) -> Iterator[bytes]:
     yield whole(gzip.compress(FEED + b" " * 50 * MB + b"</feed>"), b"Content-Encoding: gzip")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", [endless_feed, endless, bomb])
 def test_a_feed_of_arxiv_ends_in_time_and_size(
     answer: Callable[[bytes], Iterator[bytes]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

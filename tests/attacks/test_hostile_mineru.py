@@ -46,6 +46,7 @@ def endless_server(chunk: bytes, pause: float) -> Iterator[str]:
         server.server_close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("chunk", "pause"), [(b" " * 2**20, 0.0), (b" ", 0.05)])
 def test_an_endless_answer(
     chunk: bytes, pause: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -89,6 +89,7 @@ def endless_continue() -> Iterator[bytes]:
         yield b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
+@pytest.mark.slow
 @both
 @pytest.mark.parametrize(
     "answer", [slow_body, slow_chunks, slow_head, slow_trailers, endless_continue]
@@ -103,6 +104,7 @@ def test_an_answer_that_trickles_ends_with_the_request_timeout(
         assert 0.9 < time.monotonic() - began < 3
 
 
+@pytest.mark.slow
 def test_a_stream_that_trickles_ends_with_the_request_timeout() -> None:
     def answer(_: bytes) -> Iterator[bytes]:
         yield b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
@@ -117,6 +119,7 @@ def test_a_stream_that_trickles_ends_with_the_request_timeout() -> None:
         assert time.monotonic() - began < 3
 
 
+@pytest.mark.slow
 def test_a_server_that_does_not_read_the_prompt_is_given_up() -> None:
     import socket
 
@@ -158,6 +161,7 @@ def test_an_answer_without_an_end_is_cut_and_not_asked_for_again(kind: str, name
     assert not may_pass(caught.value.__cause__)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["small chunks", "continue"])
 def test_an_answer_of_countless_pieces_costs_no_more_than_its_time(kind: str) -> None:
     pieces = {
@@ -373,6 +377,7 @@ def test_a_provider_that_asks_to_wait_for_years_is_not_waited_for() -> None:
         assert time.monotonic() - began < 5 and len(server.requests) == 1
 
 
+@pytest.mark.slow
 def test_a_provider_that_asks_for_no_wait_is_not_hammered() -> None:
     with chat_server([Answer(status=429, retry_after=0)] * 9) as server:
         model = open_model(Settings(base_url=server.base_url, max_retries=2), "any")

@@ -354,6 +354,7 @@ def in_a_terminal(*signals):
     return seen.decode(), said, process.wait(10)
 
 
+@pytest.mark.slow
 def test_in_a_terminal_it_is_live_and_an_interrupt_leaves_the_cursor():
     seen, said, code = in_a_terminal(signal.SIGINT)
     assert said.startswith("LiveView\nready")

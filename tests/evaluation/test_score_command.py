@@ -166,6 +166,7 @@ def test_a_metrics_file_that_never_ends_is_not_read(program, trick):
     assert done.exit_code == 0 and "must be a plain file" in outcome
 
 
+@pytest.mark.slow
 def test_a_number_without_the_predictions_that_the_task_asks_for_is_not_measured(program):
     program.write_text(f"{PROGRAM}os.remove('predictions.npz')\n")
     done = score(program, "--task", "lsm", *RAN, "--sandbox", "process", "--out", "o")
@@ -380,6 +381,7 @@ def test_a_dry_run_counts_what_is_asked_and_asks_and_writes_nothing(program, in_
     assert "7 programs; about 18 calls" in one.output and "at most $" in one.output
 
 
+@pytest.mark.slow
 def test_a_run_that_meets_its_limit_says_so_and_a_system_has_its_name(in_folder):
     slow = in_folder / "slow.py"
     slow.write_text("import time\ntime.sleep(60)\n")

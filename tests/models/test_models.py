@@ -122,6 +122,7 @@ def test_a_time_out_is_retried():
     assert len(server.requests) == 2
 
 
+@pytest.mark.slow
 def test_retry_after_is_waited_for():
     import time
 
@@ -139,6 +140,7 @@ OVER = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "kind", "words"),
     [

@@ -77,6 +77,7 @@ def test_trials_of_the_same_task_count_before_all_others() -> None:
     assert dollars and dollars.value == pytest.approx((400 + 600 * 0.1 + 100 * 10) / 1e6)
 
 
+@pytest.mark.slow
 def test_a_dry_run_needs_no_model_and_leaves_nothing(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("autoreproduce.runner.preview.confined", lambda f, *a, what: f(*a))

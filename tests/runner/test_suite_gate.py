@@ -158,6 +158,7 @@ def test_a_date_is_waited_for_too() -> None:
     assert 25 < (retry_after(Refused(formatdate(time.time() + 30, usegmt=True))) or 0) <= 30
 
 
+@pytest.mark.slow
 def test_a_waiting_call_gives_its_place_away() -> None:
     narrow, first = gate(1), iter([Refused(1.0), None])
 

@@ -18,6 +18,7 @@ def sandbox(request: pytest.FixtureRequest, make: Make) -> Sandbox:
     return make(request.param)
 
 
+@pytest.mark.slow
 def test_seconds_of_processor_are_counted(sandbox: Sandbox) -> None:
     busy = "import time\nend = time.process_time() + 0.6\nwhile time.process_time() < end: pass"
     spent = sandbox.execute(f"python -c '{busy}'", 20).cpu_seconds

@@ -233,6 +233,7 @@ def test_a_command_that_no_kernel_takes_is_the_writers_failure(
     assert sandbox.execute("echo on", 10).stdout == "on\n"
 
 
+@pytest.mark.slow
 def test_output_comes_as_it_is_printed(sandbox: Sandbox, token: str) -> None:
     seen: list[tuple[str, bool]] = []
     command = f"echo é one; sleep 0.7; echo two >&2; sleep 0.7; printf '\\xff'; : {token}"

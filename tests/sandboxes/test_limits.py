@@ -36,6 +36,7 @@ def stopped(
     return done.stopped, done.stdout, done.stderr, took
 
 
+@pytest.mark.slow
 def test_hung(sandbox: Sandbox, token: str) -> None:
     reason, out, err, took = stopped(
         sandbox, f"echo begun; echo grumbling >&2; sleep 600; echo {token}", token, timeout=1
@@ -44,6 +45,7 @@ def test_hung(sandbox: Sandbox, token: str) -> None:
     assert took < 1 + GRACE
 
 
+@pytest.mark.slow
 def test_hung_and_deaf(sandbox: Sandbox, token: str) -> None:
     code = "import signal,time;[signal.signal(s,signal.SIG_IGN) for s in (1,2,3,15)];print(1,flush=True);time.sleep(600)"
     reason, out, _, _ = stopped(sandbox, f"python -c '{code}' {token}", token, timeout=2)
@@ -67,11 +69,13 @@ def test_threads_count_as_processes(sandbox: Sandbox, token: str) -> None:
     assert reason == "processes"
 
 
+@pytest.mark.slow
 def test_memory_eater(sandbox: Sandbox, token: str) -> None:
     reason, out, _, _ = stopped(sandbox, f'python -c "print(1);{EATER}" {token}', token)
     assert reason == "memory" and out == "1\n"
 
 
+@pytest.mark.slow
 def test_memory_eater_in_a_child(sandbox: Sandbox, token: str) -> None:
     reason, _, _, _ = stopped(
         sandbox, f'(python -c "{EATER}" {token}); echo survived; sleep 30', token
@@ -115,11 +119,13 @@ def test_daemon_is_ended_with_its_command(sandbox: Sandbox, token: str) -> None:
     assert sandbox.execute("echo fine", 10).stdout == "fine\n"
 
 
+@pytest.mark.slow
 def test_daemon_of_a_hung_program(sandbox: Sandbox, token: str) -> None:
     command = f"setsid nohup bash -c 'sleep 600; : {token}' >/dev/null 2>&1 & sleep 600"
     assert stopped(sandbox, command, token, timeout=1)[0] == "timeout"
 
 
+@pytest.mark.slow
 def test_one_large_file(sandbox: Sandbox, token: str) -> None:
     reason, _, err, _ = stopped(
         sandbox, f"head -c 1G /dev/zero > large; sleep 30; : {token}", token
@@ -129,6 +135,7 @@ def test_one_large_file(sandbox: Sandbox, token: str) -> None:
         sandbox.read("large")  # what it wrote is removed: it would stop every later program
 
 
+@pytest.mark.slow
 def test_many_files(sandbox: Sandbox, token: str) -> None:
     sandbox.write("kept.py", b"print(1)")
     time.sleep(0.2)

@@ -347,6 +347,7 @@ def test_a_token_is_sent_and_kept_out_of_the_trial(world: World) -> None:
     assert kept == []
 
 
+@pytest.mark.slow
 def test_the_rate_limit_is_named_with_its_end_and_not_slept_through(world: World) -> None:
     world.github.limit_reset = int(time.time()) + 3000
     began = time.monotonic()

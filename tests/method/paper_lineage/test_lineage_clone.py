@@ -152,6 +152,7 @@ def test_a_repository_that_was_renamed_or_is_spelt_otherwise(
     assert (info.name, info.licence, info.refused, info.branch) == ("ann/waves", "MIT", "", "main")
 
 
+@pytest.mark.slow
 def test_an_api_that_is_not_githubs(server: GitHubServer, tmp_path: Path) -> None:
     for api in ("http://127.0.0.1:9/api", f"{server.url}/elsewhere"):
         settings = Settings(github_api=api, cache_dir=tmp_path)

@@ -32,6 +32,7 @@ def code_of_the_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AUTOREPRODUCE_CODE_SMALL", str(tmp_path / "agent-code"))
 
 
+@pytest.mark.slow
 def test_one_file_adds_an_agent_which_is_measured_as_every_solver(tmp_path: Path) -> None:
     agent = agent_file(tmp_path, f"print(open('TASK.md').read()[:4000])\n{GOOD}")
     with chat_server(["answer"]) as server:
@@ -94,6 +95,7 @@ def test_its_calls_are_limited_in_number(tmp_path: Path) -> None:
     assert agent_output(tmp_path).strip() == "[200, 200, 402, 402]"
 
 
+@pytest.mark.slow
 def test_the_suites_budget_stops_the_trial_and_more_money_resumes_it(tmp_path: Path) -> None:
     agent = agent_file(tmp_path, f"call()\n{GOOD}")
     with chat_server(lambda request: "answer") as server:
@@ -109,6 +111,7 @@ def test_the_suites_budget_stops_the_trial_and_more_money_resumes_it(tmp_path: P
     assert "after 1 calls (120 tokens, $0.0001)" in warning and "repeated from the start" in warning
 
 
+@pytest.mark.slow
 def test_an_interrupted_agent_that_can_continues_in_its_own_folder(tmp_path: Path) -> None:
     script = """
     if "--continue" in sys.argv:

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from autoreproduce.plugins.external_agents.gateway import relay
 
 # The child holds the connection that its parent, which the relay waits for, has left behind.
@@ -19,6 +21,7 @@ time.sleep(0.5)
 """
 
 
+@pytest.mark.slow
 def test_a_connection_that_is_open_at_the_end_leaves_no_traceback(tmp_path: Path) -> None:
     path = str(tmp_path / "s")
     with socket.socket(socket.AF_UNIX) as gateway, socket.socket() as free:

@@ -520,6 +520,7 @@ def test_losses_go_by_the_experiments_of_the_paper(run, tmp_path):
     assert [(name, round(float(loss), 2)) for _, _, name, loss in rows] == [("0", 0.33), ("1", 0.0)]
 
 
+@pytest.mark.slow
 def test_of_namesakes_each_is_asked_for_with_its_own_passage(run, public):
     root = find_root(public())
     text = (root / "mlrc_n=2.jsonl").read_text()

@@ -25,6 +25,7 @@ def test_names_with_commas_are_named_in_a_list_with_commas():
     assert sorted(names) == ["choir-row_2", "quay-gauge_0,2", "rotary-pairs_0,1"]
 
 
+@pytest.mark.slow
 def test_a_masked_task_is_of_its_benchmark_and_none_of_the_users_own(tmp_path: Path) -> None:
     tape = folder("autoexperiment") / "tapes/adaptive-rate.jsonl"
     file = lay_out(

@@ -78,6 +78,7 @@ def test_the_code_as_it_is_gives_the_gold(task: MaskedTask, place: SandboxSetup)
     assert found.strict.losses["Experiment 1"] < 1e-6
 
 
+@pytest.mark.slow
 def test_an_empty_submission_fails_as_not_implemented(
     task: MaskedTask, place: SandboxSetup, submission: Path
 ) -> None:
@@ -90,6 +91,7 @@ def test_an_empty_submission_fails_as_not_implemented(
     assert found.strict.losses == {"Experiment 1": 1.0, "Experiment 2": 1.0}
 
 
+@pytest.mark.slow
 def test_a_right_submission_passes_and_its_helpers_are_taken(
     task: MaskedTask, place: SandboxSetup, submission: Path
 ) -> None:
@@ -101,6 +103,7 @@ def test_a_right_submission_passes_and_its_helpers_are_taken(
     assert found.notes == ["lib/stats.py: helpers taken: total"]
 
 
+@pytest.mark.slow
 def test_wrong_numbers_are_told_leaf_by_leaf(
     task: MaskedTask, place: SandboxSetup, submission: Path
 ) -> None:
@@ -111,6 +114,7 @@ def test_wrong_numbers_are_told_leaf_by_leaf(
     assert 0 < found.strict.losses["Experiment 1"] < 0.5
 
 
+@pytest.mark.slow
 def test_the_two_rules_differ_where_one_number_of_many_is_wrong(
     task: MaskedTask, place: SandboxSetup, submission: Path
 ) -> None:
@@ -128,6 +132,7 @@ def test_the_two_rules_differ_where_one_number_of_many_is_wrong(
     )  # the agent's word is believed there, and only there
 
 
+@pytest.mark.slow
 def test_what_else_a_submission_changed_does_not_count(
     task: MaskedTask, place: SandboxSetup, submission: Path
 ) -> None:
@@ -148,6 +153,7 @@ def test_what_else_a_submission_changed_does_not_count(
     assert found.notes == ["not taken, changed: run.py", "not taken, new: sitecustomize.py"]
 
 
+@pytest.mark.slow
 def test_gold_is_nowhere_in_the_sandbox(
     task: MaskedTask, place: SandboxSetup, submission: Path
 ) -> None:
@@ -196,6 +202,7 @@ HANG = "python -c 'import time; time.sleep(60)'"
 GOLD = '{"mean": 4.0, "spread": [3.082207, 5.049752]}'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "kind", "said"),
     [
