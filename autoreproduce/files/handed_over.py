@@ -89,19 +89,17 @@ class Kind:
 # it and passes none of its words to a tool as an option. `docs/security.md` has the same table.
 KINDS: Mapping[str, Kind] = {
     "data set": Kind("name packages with versions, and data in its own folder", "--data"),
-    "trial": Kind("say what was attempted, by a solver that is registered", "--solver, --data"),
+    "trial": Kind("say what was attempted, by a registered solver", "--solver, --data"),
     "suite": Kind("name tasks, registered solvers, walled sandboxes, paths beside it", "--trust"),
-    "job": Kind(
-        "say which trial is to be attempted in its own folder, by a registered solver", "--trust"
-    ),
-    "tape": Kind("give replies, and settings by their names that say what a trial is"),
-    "paper": Kind("bring text and pictures that lie beside it, or in its own archive"),
-    "agent": Kind("run in the sandbox, with packages by the same grammar", "AUTOREPRODUCE_CODE_…"),
-    "task folder": Kind("nothing: what ships is code of ours, another is not looked for"),
+    "job": Kind("say which trial to attempt in its own folder, by a registered solver", "--trust"),
+    "tape": Kind("give replies, and settings that say what a trial is"),
+    "paper": Kind("bring text and pictures beside it, or in its archive"),
+    "agent": Kind("run in the sandbox, with packages", "AUTOREPRODUCE_CODE_…"),
+    "task folder": Kind("nothing: only those that ship are looked for"),
     "rubric": Kind("ask about files of a submission"),
     "lineage entry": Kind("tell of a cited paper and its files"),
     "program": Kind("run in the sandbox, read as plain files", "--requirements, --beside, --data"),
-    "settings": Kind("set what reaches nothing outside (`REACHING`)", "the same as a flag"),
+    "settings": Kind("set what reaches nothing outside", "the same as a flag"),
     "model server": Kind("answer within its time and size"),
     "agent server": Kind("ask the trial's model, with pictures by their content"),
 }
