@@ -14,11 +14,12 @@ from autoreproduce.config import digest
 from autoreproduce.errors import SandboxError, UsageError
 from autoreproduce.evaluation.judging.program import SKIPPED, own_entries
 from autoreproduce.evaluation.judging.unpacking import LARGEST_WHOLE, MOST_ENTRIES
-from autoreproduce.files.tree import Tree
+from autoreproduce.files.tree import Tree, TreeEntry
 
 TREE = "tree"
 LARGEST_FILE = 100_000_000  # bytes, of a file that nobody named
 RESULTS = "metrics.json"
+LFS = "version https://git-lfs.github.com/spec/"  # a text that stands for a large file
 _SUBMODULE = re.compile(r"^\s*path\s*=\s*(\S.*?)\s*$", re.MULTILINE)
 
 
@@ -62,6 +63,8 @@ def carried_files(root: Path, without: Sequence[Path], large: Sequence[str]) -> 
         why = "" if entry.kind == "file" else f"a {entry.kind}"
         if entry.name == RESULTS:
             why = "the result of an earlier run"
+        elif entry.kind == "file" and _is_pointer(root, entry):
+            why = "kept by Git LFS, and not fetched: run git lfs pull and name the folder"
         elif entry.size > LARGEST_FILE and not named:
             why = f"{entry.size / 1e6:,.0f} MB; --carry {entry.name} takes it"
         elif entry.size > room or len(taken) >= MOST_ENTRIES:
@@ -72,6 +75,10 @@ def carried_files(root: Path, without: Sequence[Path], large: Sequence[str]) -> 
         room -= entry.size
         taken.append(entry.name)
     return CarriedFiles(root, tuple(sorted(taken)), left_out)
+
+
+def _is_pointer(root: Path, entry: TreeEntry) -> bool:
+    return 100 < entry.size < 300 and Tree(root).read(entry.name).startswith(LFS.encode())
 
 
 def lay_carried(trial_folder: Path, workspace: Path) -> None:

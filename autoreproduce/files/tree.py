@@ -40,11 +40,14 @@ Name = str | PurePath
 
 
 class TreeEntry(NamedTuple):
-    """An entry of a tree: `name` relative to its root, `kind` as `Tree.kind`, `size` in bytes."""
+    """An entry of a tree: `name` relative to its root, `kind` as `Tree.kind`, `size` in bytes,
+    `changed` in nanoseconds since the epoch.
+    """
 
     name: str
     kind: str
     size: int
+    changed: int = 0
 
 
 class Tree:
@@ -148,8 +151,9 @@ class Tree:
         """All entries, a folder before what is in it; folders named in `skip` are not entered."""
         with self._at("", ()) as fd:
             for found in walked(fd, skip):
-                if found.status is not None:
-                    yield TreeEntry(found.path, kind_of(found.status), found.status.st_size)
+                if (status := found.status) is not None:
+                    changed = status.st_mtime_ns
+                    yield TreeEntry(found.path, kind_of(status), status.st_size, changed)
 
     def files(self, skip: Collection[str] = ()) -> list[str]:
         """The names of all plain files, sorted; none if the root is missing."""
@@ -176,8 +180,8 @@ class Tree:
     ) -> None:
         """Copy plain files, those of `names` or all, to the host folder `target`.
 
-        `rights`: a file that may be run may be run there. Raises UnreadableError for more than
-        `most` bytes or `count` files.
+        `rights`: a file that may be run may be run there, and each keeps its time. Raises
+        UnreadableError for more than `most` bytes or `count` files.
         """
         host = Tree(target)
         for number, name in enumerate(self.files() if names is None else names):
@@ -186,8 +190,12 @@ class Tree:
                 if most < 0 or number >= count:
                     raise UnreadableError(f"{_quoted(name)} is over the limit of what is copied")
                 _copy_at_most(file, copy, size)
-                if rights and os.fstat(file.fileno()).st_mode & 0o100:
-                    os.fchmod(copy.fileno(), 0o755)
+                if rights:
+                    status = os.fstat(file.fileno())
+                    if status.st_mode & 0o100:
+                        os.fchmod(copy.fileno(), 0o755)
+                    copy.flush()
+                    os.utime(copy.fileno(), ns=(status.st_atime_ns, status.st_mtime_ns))
 
     def used(self) -> int:
         """What the tree takes on the disk, in bytes; a link counts for itself, not for its end."""

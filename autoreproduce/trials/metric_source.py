@@ -175,13 +175,13 @@ def _last_cell(text: str, delimiter: str, key: str) -> str | None:
 
 def _at_path(value: Any, path: str) -> Any:
     """The value at a path such as `test.mse` or `epochs.-1.mse`; a key may hold dots itself."""
-    if isinstance(value, dict) and path in value:
-        return value[path]
+    if isinstance(value, dict):
+        inner = (_at_path(value[k], path[len(k) + 1 :]) for k in value if path.startswith(f"{k}."))
+        return value[path] if path in value else next((v for v in inner if v is not None), None)
     first, _, rest = path.partition(".")
-    if isinstance(value, list) and re.fullmatch(r"-?\d{1,9}", first):
-        value = value[int(first)] if -len(value) <= int(first) < len(value) else None
-    else:
-        value = value.get(first) if isinstance(value, dict) else None
+    if not isinstance(value, list) or not re.fullmatch(r"-?\d{1,9}", first):
+        return None
+    value = value[int(first)] if -len(value) <= int(first) < len(value) else None
     return _at_path(value, rest) if rest else value
 
 

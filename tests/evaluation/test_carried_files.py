@@ -40,6 +40,7 @@ def test_data_and_notebooks_are_carried_and_the_rest_is_named(
         metrics_dot_json="{}",
         w_dot_pt="0" * 50,
         _dot_gitmodules="[submodule]\n\tpath = third/party\n",
+        big_dot_npz=f"{carrying.LFS}v1\noid sha256:{'0' * 64}\nsize 2000000000\n",
     )
     (root / "link").symlink_to("main.py")
     monkeypatch.setattr(carrying, "LARGEST_FILE", 49)
@@ -48,6 +49,7 @@ def test_data_and_notebooks_are_carried_and_the_rest_is_named(
     assert found.left_out == {
         "third/party": "a submodule: fetch it and name the folder",
         "link": "a link",
+        "big.npz": "kept by Git LFS, and not fetched: run git lfs pull and name the folder",
         "metrics.json": "the result of an earlier run",
         "w.pt": "0 MB; --carry w.pt takes it",
     }

@@ -128,7 +128,6 @@ class HandedInCode:
         if not claims:
             return Submission("failed", "the paper states no number for it", "claims")
         left_out = self._lay_out(trial)
-        before = {entry.name: entry.size for entry in Tree(trial.workspace).walk()}
         plan, run, changed = self._run(task, agent, sandbox, trial, claims, left_out)
         sections = {
             "Changes to how the code is run": changed.shown,
@@ -141,7 +140,7 @@ class HandedInCode:
             failed = Submission("failed", why, "full_run", run=run.execution)
             return replace(failed, warnings=warnings, details={"sections": sections})
         _keep_changes(trial, changed)
-        outputs = outputs_of(run, trial.workspace, before)
+        outputs = outputs_of(run, trial.workspace, trial.folder / TREE)
         found = find_places(agent, trial, claims, outputs)
         named = [f"{HEADLINE}={one.place}" for one in found[:1]]
         named += [f"{one.id}={one.place}" for one in found]

@@ -3,6 +3,7 @@ server that says what a model might.
 """
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from autoreproduce.plugins.lab.handed_in import RunPlan
 from autoreproduce.plugins.lab.output_places import ClaimPlace, outputs_of
 from autoreproduce.plugins.lab.run_patches import RunPatch, patched
 from autoreproduce.plugins.lab.verify import VerifyRequest, verify_by_model, verify_by_places
+from autoreproduce.trials.metric_source import metrics_from
 from autoreproduce.trials.steps import ExecutionResult
 
 PAPER = """# Means of few points
@@ -218,13 +220,33 @@ def test_a_plan_takes_names_of_packages_alone() -> None:
         RunPlan(command="bash run.sh", packages=["git+https://example.org/x"])
 
 
-def test_what_a_run_wrote_is_looked_into_and_what_was_there_is_not(tmp_path: Path) -> None:
-    (tmp_path / "old.csv").write_text("a\n")
-    (tmp_path / "new.csv").write_text("b\n")
-    (tmp_path / "weights.bin").write_text("c\n")
+def test_what_a_run_wrote_is_looked_into_even_where_the_same_was_there(tmp_path: Path) -> None:
+    given, space = Tree(tmp_path / "given"), Tree(tmp_path / "space")
+    given.make_root()
+    for name in ("old.csv", "again.csv"):
+        given.write(name, "a\n")
+        os.utime(tmp_path / "given" / name, (1, 1))
+    given.copy_out(tmp_path / "space", rights=True)
+    for name, text in {"again.csv": "a\n", "new.csv": "b\n", "weights.bin": "c\n"}.items():
+        space.write(name, text)
     run = ExecutionResult(command="x", exit_code=0, stdout="hello", stderr="", seconds=1.0)
-    found = outputs_of(run, tmp_path, {"old.csv": 2})
-    assert found == {"stdout": "hello", "new.csv": "b\n"}
+    found = outputs_of(run, tmp_path / "space", tmp_path / "given")
+    assert found == {"stdout": "hello", "again.csv": "a\n", "new.csv": "b\n"}
+
+
+def test_json_is_shown_by_its_paths_and_read_there(tmp_path: Path) -> None:
+    numbers = {"rho=0.9": {"rows": [{"a": 1.5}, {"a": 2.5}]}, "all": list(range(51))}
+    (tmp_path / "r.json").write_text(json.dumps(numbers))
+    run = ExecutionResult(command="x", exit_code=0, stdout="", stderr="", seconds=1.0)
+    shown = outputs_of(run, tmp_path, tmp_path / "none")["r.json"]
+    assert shown.splitlines() == [
+        "rho=0.9.rows.0.a = 1.5",
+        "rho=0.9.rows.1.a = 2.5",
+        "all = a long list",
+    ]
+    one = ClaimPlace(id="x", file="r.json", line=2, number=1, text=shown.splitlines()[1])
+    found = metrics_from([f"x={one.place}"], tmp_path, "", "x")
+    assert found.metrics == {"x": 2.5}
 
 
 def test_a_place_is_one_that_metric_from_takes() -> None:
