@@ -51,6 +51,13 @@ def open_plain(fd: int, name: str) -> Iterator[BufferedReader]:
         yield file
 
 
+def make_like(fd: int, status: os.stat_result) -> None:
+    """Give a written file the time of another, and the right to be run if that one has it."""
+    if status.st_mode & 0o100:
+        os.fchmod(fd, 0o755)
+    os.utime(fd, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
 def make_writable(fd: int) -> None:
     """Give the owner all rights to a folder, in case a program took them away."""
     mode = os.fstat(fd).st_mode

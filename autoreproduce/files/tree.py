@@ -24,6 +24,7 @@ from typing import NamedTuple
 from autoreproduce.errors import SandboxError
 from autoreproduce.files.descriptors import (
     kind_of,
+    make_like,
     make_writable,
     open_folder,
     open_plain,
@@ -40,9 +41,7 @@ Name = str | PurePath
 
 
 class TreeEntry(NamedTuple):
-    """An entry of a tree: `name` relative to its root, `kind` as `Tree.kind`, `size` in bytes,
-    `changed` in nanoseconds since the epoch.
-    """
+    """An entry of a tree: `name` relative to its root, `kind` as `Tree.kind`, bytes, nanoseconds."""
 
     name: str
     kind: str
@@ -150,10 +149,7 @@ class Tree:
     def walk(self, skip: Collection[str] = ()) -> Iterator[TreeEntry]:
         """All entries, a folder before what is in it; folders named in `skip` are not entered."""
         with self._at("", ()) as fd:
-            for found in walked(fd, skip):
-                if (status := found.status) is not None:
-                    changed = status.st_mtime_ns
-                    yield TreeEntry(found.path, kind_of(status), status.st_size, changed)
+            yield from (_entry(e.path, e.status) for e in walked(fd, skip) if e.status is not None)
 
     def files(self, skip: Collection[str] = ()) -> list[str]:
         """The names of all plain files, sorted; none if the root is missing."""
@@ -166,8 +162,7 @@ class Tree:
         """The entries of the root itself, by name."""
         with self._at("", ()) as fd:
             below = takewhile(lambda found: not found.folders, walked(fd))
-            found = [(each.name, each.status) for each in below if each.status is not None]
-        return sorted(TreeEntry(name, kind_of(status), status.st_size) for name, status in found)
+            return sorted(_entry(e.name, e.status) for e in below if e.status is not None)
 
     def copy_out(
         self,
@@ -191,11 +186,8 @@ class Tree:
                     raise UnreadableError(f"{_quoted(name)} is over the limit of what is copied")
                 _copy_at_most(file, copy, size)
                 if rights:
-                    status = os.fstat(file.fileno())
-                    if status.st_mode & 0o100:
-                        os.fchmod(copy.fileno(), 0o755)
                     copy.flush()
-                    os.utime(copy.fileno(), ns=(status.st_atime_ns, status.st_mtime_ns))
+                    make_like(copy.fileno(), os.fstat(file.fileno()))
 
     def used(self) -> int:
         """What the tree takes on the disk, in bytes; a link counts for itself, not for its end."""
@@ -290,6 +282,10 @@ def _errors_named(name: Name) -> Iterator[None]:
             f"{_quoted(name) if name else 'the workspace'} cannot be used ({error.strerror}): "
             "it must be a plain file in plain folders, with room for it"
         ) from None
+
+
+def _entry(name: str, status: os.stat_result) -> TreeEntry:
+    return TreeEntry(name, kind_of(status), status.st_size, status.st_mtime_ns)
 
 
 def _copy_at_most(file: BufferedReader, copy: BufferedWriter, left: int) -> None:
