@@ -41,7 +41,7 @@ Name = str | PurePath
 
 
 class TreeEntry(NamedTuple):
-    """An entry of a tree: `name` relative to its root, `kind` as `Tree.kind`, bytes, nanoseconds."""
+    """An entry: `name` relative to the root, `kind` as `Tree.kind`, bytes, nanoseconds."""
 
     name: str
     kind: str
