@@ -20,7 +20,7 @@ HEAD = """# Commands
 `autoreproduce` without a command is `autoreproduce reproduce`. Every [setting](#settings) is also
 an environment variable (`--max-debug` is `AUTOREPRODUCE_MAX_DEBUG`) and a key of
 `autoreproduce.toml` (`max_debug = 5`). A flag beats the environment, which beats the file. API keys
-come from the environment only.
+come from the environment only. `COMMAND --help` says which settings of a group a command takes.
 """
 
 
@@ -41,7 +41,7 @@ def manual() -> str:
         parts += [_page(*page, shared) for page in pages]
     parts.append("## Settings\n")
     for title, rows in shared.items():
-        parts += [f"### {title} settings\n", *_table(rows), ""]
+        parts += [f"### {title} settings\n", *_list(rows), ""]
     return "\n".join(parts).rstrip("\n") + "\n"
 
 
@@ -71,37 +71,30 @@ def _shared(pages: list[dict[str, Rows]]) -> dict[str, Rows]:
 
 
 def _page(usage: str, text: str, panels: dict[str, Rows], shared: dict[str, Rows]) -> str:
-    """One command: its usage, its own options, and which shared settings it takes."""
+    """One command: its usage, its own options, and the groups it takes settings of."""
     taken = {row for rows in panels.values() for row in rows}
     common = {row for rows in shared.values() for row in rows}
     name = usage.split(" [", maxsplit=1)[0].split(" ", 1)[1]
     title = " ".join(word for word in name.split() if word.islower())
     lines = [f"### {title}\n", f"{text}\n", f"```\n{usage}\n```\n"]
     if own := [row for rows in panels.values() for row in rows if row not in common]:
-        lines += [*_table(own), ""]
-    also = []
-    for panel, rows in shared.items():
-        anchor = f"[{panel.lower()}](#{panel.lower()}-settings)"
-        has = [row for row in rows if row in taken]
-        names = ", ".join(f"`{left.split()[0]}`" for left, _ in has)
-        if has:
-            also.append(anchor if has == rows else f"{names} of {anchor}")
+        lines += [*_list(own), ""]
+    also = [
+        f"[{panel.lower()}](#{panel.lower()}-settings)"
+        for panel, rows in shared.items()
+        if taken.intersection(rows)
+    ]
     if also:
-        lines.append(f"Settings: {'; '.join(also)}.\n")
+        lines.append(f"Settings: {', '.join(also)}.\n")
     return "\n".join(lines)
 
 
-def _table(rows: Rows) -> list[str]:
-    cells = [f"| `{left.replace('|', '/')}` | {_cell(right)} |" for left, right in rows]
-    return ["| | |", "|---|---|", *cells]
+def _list(rows: Rows) -> list[str]:
+    return [f"- `{left.replace('|', '/')}`: {_sentence(right)}" for left, right in rows]
 
 
 def _sentence(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _cell(text: str) -> str:
-    return _sentence(text).replace("|", "\\|").replace("<", "&lt;")
+    return " ".join(text.split()).replace("<", "&lt;")
 
 
 if __name__ == "__main__":
