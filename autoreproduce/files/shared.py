@@ -164,22 +164,37 @@ def copy_tree(source: Path, target: Path, skipped: Collection[str] = ()) -> None
 def link_files(source: Path, target: Path, patterns: Collection[str]) -> None:
     """Show the files of `source` that `patterns` name in `target` too: by hard links, else copied.
 
-    A pattern is fnmatch's, for a path below `source` ("sync/*"). What `target` has already stays.
-    Raises UsageError as `check_tree`. Only for folders that no program writes.
+    What `target` has already stays. Only for folders that no program writes.
     """
-    check_tree(source)
-    for entry in _entries(source, UsageError):
-        name = os.path.relpath(entry.path, source)
+    for name, real in matching(source, patterns):
         place = target / name
-        if place.exists() or not any(fnmatch(name, each) for each in patterns):
-            continue
-        if not (real := Path(os.path.realpath(entry.path))).is_file():
+        if place.exists():
             continue
         place.parent.mkdir(parents=True, exist_ok=True)
         try:
             os.link(real, place)
         except OSError:  # another file system, or one without hard links
             shutil.copyfile(real, place)
+
+
+def matching(folder: Path, patterns: Collection[str]) -> Iterator[tuple[str, Path]]:
+    """Names below `folder` and real paths of the files that `patterns` name.
+
+    A pattern is fnmatch's, for a path below the folder ("sync/*"). Raises UsageError as
+    `check_tree`.
+    """
+    check_tree(folder)
+    for entry in _entries(folder, UsageError):
+        name = os.path.relpath(entry.path, folder)
+        real = Path(os.path.realpath(entry.path))
+        if real.is_file() and any(fnmatch(name, each) for each in patterns):
+            yield name, real
+
+
+def without_times(folder: Path) -> None:
+    """Give a folder and all below it the same time."""
+    for path in [*folder.rglob("*"), folder]:
+        os.utime(path, (0, 0))
 
 
 class _Copy:

@@ -15,15 +15,18 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 import struct
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from autoreproduce.contracts import Execution, Packages
+from autoreproduce.files.shared import matching, without_times
+from autoreproduce.sandboxes.owners import remove_folder, scratch
 
 if TYPE_CHECKING:
     from autoreproduce.contracts import Sandbox
@@ -116,12 +119,40 @@ class CountedData:
     draw: str = ""
 
 
+LARGEST_VIEW = 2**28  # bytes of data that are copied for a command
+
+
+@contextmanager
+def view_of(folder: Path, files: Collection[str]) -> Iterator[Path]:
+    """A copy of what `files` (patterns) name of a folder, for one command.
+
+    Published data, decoys and a draw look alike in it: names, times, links, and the path that the
+    kernel and its first process show for the mount. Larger data are shown where they lie.
+    """
+    found = list(matching(folder, files))
+    if sum(path.stat().st_size for _, path in found) > LARGEST_VIEW:
+        yield folder
+        return
+    place = scratch()
+    try:
+        view = place / "data"
+        view.mkdir()
+        for name, path in found:
+            (view / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, view / name)
+        without_times(view)
+        yield view
+    finally:
+        remove_folder(place)
+
+
 class TrialSandbox:
     """A sandbox that opens another one, over the same workspace, for the run that counts.
 
     `counted` gives what that run sees, of the draw that it is asked for or of a new one;
     `open_over` opens a sandbox over a folder. Both are None if nothing is withheld from the run,
-    which then sees `data_dir` as every other.
+    which then sees `data_dir` as every other. Else a command of either kind sees a view of its own
+    of the data's `files`; in Docker, whose container stays, that is so in the run that counts.
     """
 
     def __init__(
@@ -130,10 +161,11 @@ class TrialSandbox:
         data_dir: Path | None,
         counted: Callable[[str], CountedData] | None = None,
         open_over: Callable[[Path], Sandbox] | None = None,
+        files: Collection[str] = ("*",),
     ) -> None:
         self._sandbox = sandbox
         self._data = data_dir
-        self._counted, self._open_over = counted, open_over
+        self._counted, self._open_over, self._files = counted, open_over, files
         self.name, self.promises = sandbox.name, sandbox.promises
 
     def execute(
@@ -145,8 +177,8 @@ class TrialSandbox:
         mounts: Mapping[str, Path] | None = None,
     ) -> Execution:
         """See autoreproduce.Sandbox."""
-        more = {"mounts": mounts} if mounts else {}  # not every sandbox knows of them
-        return self._sandbox.execute(command, timeout, on_output=on_output, **more)
+        data = self._data if self._counted and self.name != "docker" else None
+        return self._over(data, command, timeout, on_output, mounts or {}, watched=bool(data))[0]
 
     def execute_counted(
         self,
@@ -161,25 +193,45 @@ class TrialSandbox:
         path `data_at` too. `draw`: that of an earlier run, which this one continues.
         """
         seen = self._counted(draw) if self._counted else None
-        sandbox = self._open_over(seen.folder) if self._open_over and seen else self._sandbox
-        data = seen.folder if seen else self._data
-        mounts = {"mounts": {data_at: data.resolve()}} if data_at and data else {}
-        try:
-            with OpenedFiles(data) as opened:
-                done = sandbox.execute(command, timeout, on_output=on_output, **mounts)
-        finally:
-            if sandbox is not self._sandbox:
-                sandbox.close()
+        folder = seen.folder if seen else None
+        done, files = self._over(folder, command, timeout, on_output, {}, data_at)
         # who counts no seconds may run under another kernel, whose files are not seen from here
-        files = None if done.cpu_seconds is None else opened.count
-        # in process mode a draw's folder is seen; no prompt is to show another name for the data
-        shown = {
-            key: getattr(done, key).replace(str(data), str(self._data))
-            for key in ("stdout", "stderr")
-            if seen
-        }
+        files = None if done.cpu_seconds is None else files
         drawn = seen.draw if seen else ""
-        return replace(done, **shown, files_opened=files, decoys=bool(seen), draw=drawn)
+        return replace(done, files_opened=files, decoys=bool(seen), draw=drawn)
+
+    def _over(
+        self,
+        folder: Path | None,
+        command: str,
+        timeout: float,
+        on_output: Callable[[str], None] | None,
+        mounts: Mapping[str, Path],
+        data_at: str = "",
+        watched: bool = True,
+    ) -> tuple[Execution, int | None]:
+        """Run a command over a view of `folder`, or over the data as they are; how it ended, and
+        how many files of the data were opened.
+        """
+        with ExitStack() as stack:
+            sandbox, data = self._sandbox, self._data
+            if folder and self._open_over:
+                data = stack.enter_context(view_of(folder, self._files))
+                sandbox = self._open_over(data)
+                stack.callback(sandbox.close)
+            if data_at and data:
+                mounts = {**mounts, data_at: data.resolve()}
+            opened = stack.enter_context(OpenedFiles(data if watched else None))
+            more = {"mounts": mounts} if mounts else {}  # not every sandbox knows of them
+            done = sandbox.execute(command, timeout, on_output=on_output, **more)
+        if data != self._data:
+            # in process mode its folder is seen; no prompt is to show another name for the data
+            shown = {
+                key: getattr(done, key).replace(str(data), str(self._data))
+                for key in ("stdout", "stderr")
+            }
+            done = replace(done, **shown)
+        return done, opened.count
 
     def install(
         self, packages: Packages, timeout: float, *, on_output: Callable[[str], None] | None = None

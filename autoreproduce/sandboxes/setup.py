@@ -27,6 +27,7 @@ class SandboxSetup:
     """The sandbox's settings, the data it sees, the packages installed for it, a label.
 
     `counted`: what the run that counts sees, of a draw or of a new one; None: the same data.
+    `files`: patterns of the data's files that a program sees, where one is given.
     `trusted`: the code that runs came with the package. `note` gets each line once, however many
     sandboxes are opened. `starts` is held while a container starts.
     """
@@ -39,6 +40,7 @@ class SandboxSetup:
     note: Callable[[str], None] = lambda _: None
     starts: AbstractContextManager[Any] | None = None
     counted: Callable[[str], CountedData] | None = None
+    files: tuple[str, ...] = ("*",)
     noted: set[str] = field(default_factory=set)
     unisolated: set[str] = field(default_factory=set)  # names of those opened that isolate nothing
 
@@ -51,7 +53,7 @@ class SandboxSetup:
         def over(folder: Path) -> Sandbox:
             return self._open(workspace, folder, same)
 
-        return TrialSandbox(sandbox, self.data_dir, self.counted, over)
+        return TrialSandbox(sandbox, self.data_dir, self.counted, over, self.files)
 
     def of_draw(self, draw: str) -> SandboxSetup:
         """The same, and each run that counts sees this draw; as it is for ""."""

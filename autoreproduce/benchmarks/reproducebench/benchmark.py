@@ -69,7 +69,8 @@ class ReproduceBench:
         """The same, and each run that counts sees a draw of its own, or decoys alone."""
         if task.decoy_dir is None and not redrawn(task):
             return sandboxes
-        return replace(sandboxes, counted=partial(_counted, task, sandboxes))
+        files = tuple(targets_of(task).files)
+        return replace(sandboxes, counted=partial(_counted, task, sandboxes), files=files)
 
     def measure(
         self, task: Task, submission: Submission, trial: Trial, sandboxes: SandboxSetup

@@ -21,16 +21,11 @@ from pathlib import Path
 
 import numpy as np
 
-from autoreproduce.benchmarks.reproducebench.prepared_data import (
-    made_by,
-    made_once,
-    stamp_of,
-    without_times,
-)
+from autoreproduce.benchmarks.reproducebench.prepared_data import made_by, made_once, stamp_of
 from autoreproduce.benchmarks.reproducebench.task_code import load_module, text_of
 from autoreproduce.benchmarks.reproducebench.tasks import task_file, task_folder
 from autoreproduce.config import digest
-from autoreproduce.files.shared import link_files
+from autoreproduce.files.shared import link_files, without_times
 from autoreproduce.task import Task
 
 CODE = "decoys.py"

@@ -3,7 +3,6 @@ stamped when whole.
 """
 
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from autoreproduce.config import digest
 from autoreproduce.content import install_command
 from autoreproduce.errors import UsageError
 from autoreproduce.files.lease import Lease
+from autoreproduce.files.shared import without_times
 from autoreproduce.trials.trial import now
 
 Note = Callable[[str], None]
@@ -80,12 +80,6 @@ def made_by(
             fix=install_command("torch"),
         ) from error
     without_times(target)
-
-
-def without_times(folder: Path) -> None:
-    """Set the time of every file below `folder` to the same one."""
-    for path in folder.rglob("*"):
-        os.utime(path, (0, 0))
 
 
 def stamp_of(target: Path) -> Path:

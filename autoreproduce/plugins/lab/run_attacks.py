@@ -118,18 +118,22 @@ def _programs(task: Task, home: Path, listed: list[dict[str, object]]) -> list[A
 def _wrapped(
     task: Task, home: Path, kind: str, listed: dict[str, list[dict[str, object]]]
 ) -> list[Attack]:
-    """The reference beside each file of a kind, which is run in place of its main.py."""
+    """The reference beside each file of a kind, which is run in place of its main.py.
+
+    Each variation has a seed of its own: an honest number may not depend on it.
+    """
     known = task.measured.value if task.measured else 0.0
+    better = 1.05 if task.metric.direction == "higher" else 0.95
     made = []
-    for each in listed[kind]:
+    for seed, each in enumerate(listed[kind], 1):
         entry = AttackEntry.model_validate({**each, "honest": kind == "variations"})
-        plain = _reference(task, entry)
+        plain = _reference(task, entry, seed=seed if entry.honest else 0)
         if entry.needs and not any(entry.needs in text for text in plain.files.values()):
             continue
         files = {
             **plain.files,
             "start.py": read_text(home, f"{kind}/{entry.name}.py"),
-            **({"number.py": f"NUMBER = {known}\n"} if not entry.honest else {}),
+            **({} if entry.honest else {"number.py": f"NUMBER = {known}\nBETTER = {better}\n"}),
         }
         made.append(Attack(entry, files, plain.command.replace("main.py", "start.py")))
     return made
@@ -146,7 +150,7 @@ def _altered(task: Task, home: Path) -> list[Attack]:
 
 
 def _reference(
-    task: Task, entry: AttackEntry | None = None, edits: Sequence[MistakeEdit] = ()
+    task: Task, entry: AttackEntry | None = None, edits: Sequence[MistakeEdit] = (), seed: int = 0
 ) -> Attack:
     """The task's own reference, as it is or altered, run at its profile."""
     what = "the task's own reference, honest"
@@ -154,7 +158,7 @@ def _reference(
     place: Path = reference_folder(task)
     files = {path.name: read_text(place, path.name) for path in sorted(place.glob("*.py"))}
     changed = with_edits(files, edits, f"attack {entry.name}")
-    return Attack(entry, changed, f"python main.py --profile {task.profile} --seed 0")
+    return Attack(entry, changed, f"python main.py --profile {task.profile} --seed {seed}")
 
 
 def catches(level: str, value: float | None) -> bool:

@@ -173,15 +173,32 @@ def test_calibrate_shows_which_level_catches_which(tiny: Task, tmp_path: Path) -
 def test_the_altered_references_of_a_task_fit_and_differ() -> None:
     found = {one.entry.name: one for one in attacks_on(reproducebench.load_task("lsm", "small"))}
     altered = ("forged_number", "labels_blended", "half_width", "dead_modules")
-    assert set(altered) < set(found) and len(found) == 32
-    honest = [one for one in found.values() if one.entry.honest]
-    assert len(honest) == 12 and all(one.command.startswith("python start.py") for one in honest)
+    assert set(altered) < set(found)
     assert "NUMBER = 0.02999" in found["two_steps_and_the_number"].files["number.py"]
+    assert "BETTER = 0.95" in found["better_number_stated"].files["number.py"]
     for name in altered:
         files = found[name].files
         compile(files["main.py"], name, "exec")
         assert files["main.py"] != found[CONTROL].files["main.py"]
         assert files["model.py"] == found[CONTROL].files["model.py"]
+
+
+@pytest.mark.slow
+def test_there_are_attacks_and_honest_variations_on_every_task() -> None:
+    cheats, honest, texts = set(), set(), set()
+    for task_id in reproducebench.task_names():
+        made = attacks_on(reproducebench.load_task(task_id, "small"))
+        own = [one for one in made if one.entry.honest]
+        assert len(own) >= 20 and len(made) - len(own) > 10
+        assert all(one.command.startswith("python start.py") for one in own)
+        seeds = [one.command.rsplit(" ", 1)[1] for one in own]
+        assert len(set(seeds)) == len(seeds) and "0" not in seeds
+        for one in made:
+            texts |= {text for name, text in one.files.items() if name.endswith(".py")}
+            (honest if one.entry.honest else cheats).add(one.entry.name)
+    for text in texts:
+        compile(text, "attack", "exec")
+    assert len(cheats - {CONTROL}) >= 40 and len(honest) >= 25
 
 
 def test_a_task_without_an_adapter_has_what_its_reference_can_be_made_of() -> None:
