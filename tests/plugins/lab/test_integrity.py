@@ -198,7 +198,7 @@ def test_there_are_attacks_and_honest_variations_on_every_task() -> None:
             (honest if one.entry.honest else cheats).add(one.entry.name)
     for text in texts:
         compile(text, "attack", "exec")
-    assert len(cheats - {CONTROL}) >= 40 and len(honest) >= 25
+    assert len(cheats - {CONTROL}) >= 35 and len(honest) >= 25
 
 
 def test_a_task_without_an_adapter_has_what_its_reference_can_be_made_of() -> None:
