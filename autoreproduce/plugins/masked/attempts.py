@@ -12,6 +12,7 @@ from autoreproduce.plugins.masked.benchmark import task_outcome
 from autoreproduce.plugins.masked.estimate import Attempt
 from autoreproduce.plugins.masked.outcome import NEVER_RUN, Judged, TaskOutcome, unusable
 from autoreproduce.plugins.masked.rows import ids_of
+from autoreproduce.plugins.masked.running import made_of
 from autoreproduce.plugins.masked.tasks import masked_of, set_of
 from autoreproduce.plugins.masked.taskset import read_proofs
 from autoreproduce.task import Task
@@ -67,8 +68,9 @@ def _attempt_in(path: Path) -> tuple[Task, Attempt] | None:
         if not _PLAIN_NAME.fullmatch(name):
             raise TrialError(f"{name!r:.80} is no plain name of a task or an agent")
     proof = read_proofs(set_of(task)).get(judged.combined_id)
+    shown = _shown(trial, task)
     return task, Attempt(
-        agent=agent,
+        agent=f"{agent}, renamed" if shown == "renamed" else agent,
         combined_id=judged.combined_id,
         paper_id=judged.paper_id,
         n=judged.n,
@@ -81,7 +83,18 @@ def _attempt_in(path: Path) -> tuple[Task, Attempt] | None:
         tokens=sum(outcome.usage.get(kind, 0) for kind in ("input", "output")),
         dollars=outcome.cost,
         seconds=outcome.seconds,
+        solver=trial.record.solver,
+        model=trial.record.model or "",
+        shown=shown,
     )
+
+
+def _shown(trial: Trial, task: Task) -> str:
+    """What the solver had of paper and names; see Attempt."""
+    if made_of(masked_of(task)).renamed:
+        return "renamed"
+    masked = trial.record.settings.get("masked", {})
+    return "no paper" if masked.get("retrieval") == "none" else "paper"
 
 
 def _reason_not_scored(path: Path) -> str:

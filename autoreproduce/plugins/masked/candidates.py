@@ -11,7 +11,7 @@ import ast
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from autoreproduce.plugins.masked.functions import Function
@@ -53,8 +53,7 @@ class MaskableFunction:
     """A function to mask, with the parts of its rank.
 
     `paper` is the weight of its words that are in the paper, relative to the largest such weight.
-    `influence` is the share of the numbers that move if its own numbers are nulled, None if that
-    was not measured.
+    `influence` is the share of the numbers that move with a fault in it, None if not measured.
     """
 
     file: str
@@ -63,6 +62,7 @@ class MaskableFunction:
     callers: int
     paper: float
     harness: bool
+    calls: int = 0  # other functions that were reached, by their names
     influence: float | None = None
 
     @property
@@ -80,6 +80,7 @@ class MaskableFunction:
         """By the text: the paper counts twice, size and callers once; the harness comes last."""
         size = min(self.statements, LARGE) / LARGE
         later = (1 if self.harness else 0) + (3 if self.constructor else 0)
+        later += 1 if self.calls > 1 else 0  # it runs the program
         return 2 * self.paper + size + (1 - 1 / (1 + self.callers)) - later
 
     @property
@@ -96,9 +97,9 @@ class MaskableFunction:
     def why(self) -> str:
         """The rank's parts in one line."""
         influence = self.influence
-        moves = "" if influence is None else f"nulled, {influence:.0%} of the numbers move, "
+        moves = "" if influence is None else f"with a fault, {influence:.0%} of the numbers move, "
         if influence == 0:
-            moves = "nulled, no number moves, "
+            moves = "with a fault, no number moves, "
         parts = (
             f"{moves}{self.statements} statements, {self.callers} callers, words in the paper "
             f"{self.paper:.2f}"
@@ -116,21 +117,30 @@ def candidates(reached: Sequence[Reached], paper: str = "") -> list[MaskableFunc
     most = max(weights, default=0.0) or 1.0
     found = []
     for each, weight in zip(reached, weights, strict=True):
-        made = candidate(each, weight / most)
+        made = candidate(each, weight / most, {other.function.name for other in reached})
         if made.statements >= FEWEST and not each.function.overload:
             found.append(made)
     return sorted(found, key=lambda one: one.order)
 
 
-def candidate(reached: Reached, paper: float = 0.0) -> MaskableFunction:
-    """One reached function as a candidate."""
+def candidate(
+    reached: Reached, paper: float = 0.0, others: Collection[str] = ()
+) -> MaskableFunction:
+    """One reached function as a candidate among `others`, by their names."""
     node = reached.function.node
     body = node.body[1:] if reached.function.docstring else node.body
     statements = sum(
         isinstance(inner, ast.stmt) for statement in body for inner in ast.walk(statement)
     )
+    called = _called(body)
     return MaskableFunction(
-        reached.file, reached.function, statements, len(reached.callers), paper, _is_harness(body)
+        reached.file,
+        reached.function,
+        statements,
+        len(reached.callers),
+        paper,
+        bool(called & HARNESS),
+        len(called & set(others)),
     )
 
 
@@ -186,11 +196,11 @@ def _rarity(documents: Sequence[Sequence[str]]) -> dict[str, float]:
     return {word: math.log((1 + len(documents)) / count) for word, count in counts.items()}
 
 
-def _is_harness(body: Sequence[ast.stmt]) -> bool:
+def _called(body: Sequence[ast.stmt]) -> set[str]:
+    """The names of all functions and methods that are called."""
     nodes = (node for statement in body for node in ast.walk(statement))
     calls = [node.func for node in nodes if isinstance(node, ast.Call)]
-    names = [getattr(call, "attr", None) or getattr(call, "id", "") for call in calls]
-    return any(name in HARNESS for name in names)
+    return {getattr(call, "attr", None) or getattr(call, "id", "") for call in calls}
 
 
 def _is_nested(one: MaskableFunction, other: MaskableFunction) -> bool:

@@ -154,6 +154,9 @@ def dataset(
         Literal["set", "here"],
         typer.Option(help="of --prove: here takes the numbers the code gives on this machine"),
     ] = "set",
+    renamed: Annotated[
+        Path | None, typer.Option(help="write the set again, without papers and with other names")
+    ] = None,
     settings: Settings,
 ) -> None:
     """Show what an AutoExperiment dataset holds, its faults.
@@ -168,6 +171,11 @@ def dataset(
     from autoreproduce.runner.api_results import note_to_stderr
 
     found = load_dataset(folder)
+    if renamed is not None:
+        from autoreproduce.plugins.masked.renaming import write_renamed
+
+        print(f"{write_renamed(found, renamed)} names are others in {renamed}")
+        return
     if prove:
         place = places_of_papers(settings, data, note_to_stderr)
         made = prove_set(found, numbers(n), place, workers, note_to_stderr, sample, gold == "here")

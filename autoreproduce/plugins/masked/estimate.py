@@ -26,6 +26,7 @@ class Attempt:
     """One attempt of an agent on a task, as tables need it. `dollars` is None if unknown.
 
     `counts` is False for a task whose proof failed: it is listed, and left out of the main figure.
+    `shown`: "paper", "no paper", or "renamed" for a set without papers and with other names.
     """
 
     agent: str
@@ -42,6 +43,9 @@ class Attempt:
     tokens: int = 0
     dollars: float | None = None
     seconds: float = 0.0
+    solver: str = ""
+    model: str = ""
+    shown: str = "paper"
 
 
 @dataclass(frozen=True)

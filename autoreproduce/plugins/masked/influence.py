@@ -1,7 +1,7 @@
-"""How much of a command's numbers depends on each function: its result is nulled, and what moves.
+"""How much of a command's numbers depends on each function: faulty bodies run, and what moves.
 
-A function whose numbers reach the result is worth masking, whatever it is called and whatever it
-prints beside them; one that moves nothing makes no task.
+A function whose faults reach the result is worth masking, whatever it is called and whatever it
+prints beside them; one whose faults move nothing makes no task.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from autoreproduce.plugins.masked.compare import compare
 from autoreproduce.plugins.masked.gold import Gold
 from autoreproduce.plugins.masked.layout import copy_code
 from autoreproduce.plugins.masked.masking import mask, read_source
+from autoreproduce.plugins.masked.mutants import mutants_of
 from autoreproduce.plugins.masked.running import seeded
-from autoreproduce.plugins.masked.trivial import by_influence
 from autoreproduce.plugins.masked.trying import CommandRuns, MaskRequest, result_of_run
 from autoreproduce.sandboxes.owners import temporary_folder
 from autoreproduce.sandboxes.setup import SandboxSetup
 
 MEASURED = 3  # times as many functions as are to be chosen are run, the best by their texts
+FAULTS = 5  # bodies of each that are run, until one moves a number
 
 
 def with_influence(
@@ -33,13 +34,13 @@ def with_influence(
     golds: Sequence[tuple[CommandRuns, Gold]],
     ranked: Sequence[MaskableFunction],
 ) -> list[MaskableFunction]:
-    """The functions with what nulling them does to the numbers, best first.
+    """The functions with what faults in them do to the numbers, best first.
 
     Those past the first `MEASURED` times as many as are to be chosen stay unmeasured, after the
     rest. Raises SandboxError if no sandbox works.
     """
     most = MEASURED * asked.most_functions
-    place.note(f"nulling {min(most, len(ranked))} functions, to see which move the numbers")
+    place.note(f"trying faults in {min(most, len(ranked))} functions: which move the numbers?")
     with ThreadPoolExecutor(max(asked.workers, 1)) as pool:
         found = list(pool.map(lambda each: _measured(asked, place, golds, each), ranked[:most]))
     return sorted(found, key=lambda each: each.order) + list(ranked[most:])
@@ -51,16 +52,15 @@ def _measured(
     golds: Sequence[tuple[CommandRuns, Gold]],
     function: MaskableFunction,
 ) -> MaskableFunction:
-    """The function with its largest influence on any command's numbers."""
-    shares = [
-        _share(asked, place, run, gold, function, 0) or _share(asked, place, run, gold, function, 1)
-        for run, gold in golds
-        if any(
-            (each.file, each.function.address) == (function.file, function.function.address)
-            for each in run.reached
-        )
-    ]
-    return replace(function, influence=max(shares, default=0.0))
+    """The function with the first fault's influence on any command's numbers that has some."""
+    found = 0.0
+    for run, gold in golds:
+        reached = [(each.file, each.function.address) for each in run.reached]
+        if (function.file, function.function.address) in reached:
+            bodies = mutants_of(function.function, FAULTS)
+            shares = (_share(asked, place, run, gold, function, body) for _, body in bodies)
+            found = max(found, next(filter(None, shares), 0.0))
+    return replace(function, influence=found)
 
 
 def _share(
@@ -69,11 +69,11 @@ def _share(
     run: CommandRuns,
     gold: Gold,
     function: MaskableFunction,
-    fill: int,
+    body: str,
 ) -> float:
-    """The share of a command's numbers that leave their tolerances; 0 if it comes to none.
+    """The share of a command's numbers that leave their tolerances with a faulty body.
 
-    A program that stops shows nothing: it may check what the function returns, and not use it.
+    0 if it comes to none: a program that stops may check what the function returns, and not use it.
     """
     with temporary_folder("influence-") as made:
         workspace = made / "workspace"
@@ -81,9 +81,6 @@ def _share(
         try:
             source = read_source(workspace, function.file)
             found = source.find(function.function.address)
-            body = by_influence(found, fill)
-            if body is None:
-                return 0.0
             Tree(workspace).write(function.file, mask(source, [(found, body)]).data)
         except SourceError:
             return 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,10 @@ COSTS = {"calls": "steps", "tokens": "tokens", "dollars": "dollars", "seconds": 
 
 
 def pass_tables(attempts: Sequence[Attempt], ks: Sequence[int]) -> list[Table]:
-    """By n, by paper, the losses by experiment, and the costs."""
+    """By n, what memory explains, by paper, the losses by experiment, and the costs."""
     return [
         pass_table(attempts, ks),
+        *memory_tables(attempts),
         paper_table(attempts),
         loss_table(attempts),
         cost_table(attempts),
@@ -74,6 +76,34 @@ def _notes_on_never_run(attempts: Sequence[Attempt]) -> list[str]:
     parts = [f"{count} of {agent} ({kind})" for (agent, kind), count in sorted(found.items())]
     note = f"Ended before they could be run, and counted as not passed: {', '.join(parts)}."
     return [note] if parts else []
+
+
+def memory_tables(attempts: Sequence[Attempt]) -> list[Table]:
+    """By solver, model and n: Pass@1 with and without the paper, on the tasks that have both.
+
+    None where no task was attempted in both ways.
+    """
+    groups: dict[tuple[str, str, int], dict[str, list[Attempt]]] = {}
+    for each in (attempt for attempt in attempts if attempt.counts):
+        found = groups.setdefault((each.solver, each.model, each.n), {})
+        found.setdefault(each.shown, []).append(each)
+    rows = []
+    for key, ways in sorted(groups.items()):
+        for way in [each for each in ("no paper", "renamed") if each in ways and "paper" in ways]:
+            both = {a.combined_id for a in ways[way]} & {a.combined_id for a in ways["paper"]}
+            own, full = (
+                rate([replace(a, agent="") for a in ways[each] if a.combined_id in both])
+                for each in (way, "paper")
+            )
+            if own and full:
+                share = f"{min(own.value / full.value, 1):.0%}" if full.value else "nothing passes"
+                rows.append([*key, way, len(both), rate_text(full), rate_text(own), share])
+    columns = ["solver", "model", "n", "shown", "tasks", "with the paper", "without", "by memory"]
+    notes = [
+        "`renamed`: without the paper, and with other names in the code. What passes so is known "
+        "by heart or follows from the description: `by memory` is its part of the Pass@1 before."
+    ]
+    return [Table("memory", "What memory explains", columns, rows, notes)] if rows else []
 
 
 def paper_table(attempts: Sequence[Attempt]) -> Table:

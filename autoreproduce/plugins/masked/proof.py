@@ -25,11 +25,10 @@ from autoreproduce.plugins.masked.behaviour import (
 )
 from autoreproduce.plugins.masked.layout import copy_code, wanted_pairs
 from autoreproduce.plugins.masked.masking import RAISE, mask, read_source
-from autoreproduce.plugins.masked.mutants import mutants_of
+from autoreproduce.plugins.masked.mutants import mutants_of, thoughtless
 from autoreproduce.plugins.masked.outcome import TaskOutcome, judge, outcome_of, run_seeds
 from autoreproduce.plugins.masked.selection import MaskedTask
 from autoreproduce.plugins.masked.taskset import Kills, MaskProof
-from autoreproduce.plugins.masked.trivial import TRIVIAL
 from autoreproduce.sandboxes.owners import temporary_folder
 from autoreproduce.sandboxes.setup import SandboxSetup
 
@@ -78,10 +77,8 @@ def kills_of_function(watch: Watch) -> Kills:
     if wanted.missing:
         return kills
     function = read_source(watch.task.paper.code, watch.pair[0]).find(watch.pair[1])
-    trivial = [(name, body(function)) for name, body in TRIVIAL.items()]
-    for name, body in [*trivial, *mutants_of(function)]:
-        if body is not None:
-            _tell(watch, wanted, name, body, kills)
+    for name, body in [*thoughtless(function), *mutants_of(function)]:
+        _tell(watch, wanted, name, body, kills)
     return kills
 
 

@@ -69,6 +69,7 @@ class PaperSet(BaseModel):
     twins: dict[str, list[tuple[str, str]]] = Field(
         {}, description="func_id: file and address of copies that are masked with the function"
     )
+    renamed: bool = Field(False, description="without its paper, and its names are others")
     hidden: dict[str, list[str]] = Field(
         {}, description="func_id: files with a copy of the body, which no solver gets"
     )
