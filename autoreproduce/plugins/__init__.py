@@ -44,6 +44,7 @@ class Plugin:
     one_line: Places = field(default_factory=dict)  # groups that it shows in one line: their texts
     observers: tuple[str, ...] = ()
     api: Places = field(default_factory=dict)
+    inspect_tasks: str = ""  # a module with tasks of Inspect AI, imported where Inspect is
 
 
 @cache

@@ -11,6 +11,7 @@ of that run (`runner.score`). Settings of ours come from AUTOREPRODUCE_* and aut
 import os
 import tempfile
 from functools import partial
+from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -28,6 +29,7 @@ from autoreproduce.benchmarks.reproducebench.tasks import task_names
 from autoreproduce.config import Settings
 from autoreproduce.errors import AutoReproduceError, UsageError
 from autoreproduce.evaluation.judging.program import is_safe, is_text
+from autoreproduce.plugins import installed
 from autoreproduce.plugins.integrations.task_files import prepared_task, task_files
 from autoreproduce.runner.api_results import note_to_stderr
 from autoreproduce.runner.settings import load_settings
@@ -201,3 +203,8 @@ def _measure(program: Path, state: TaskState) -> Score:
         explanation=outcome.reason,
         metadata={**facts, "levels": levels, "folder": str(out), "warnings": outcome.warnings},
     )
+
+
+for _plugin in installed().values():  # Inspect has one entry point for a package
+    if _plugin.inspect_tasks:
+        import_module(_plugin.inspect_tasks)

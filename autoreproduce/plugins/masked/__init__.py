@@ -27,4 +27,5 @@ plugin = Plugin(
         }
     },
     command_app=f"{_HERE}.commands:app",
+    inspect_tasks=f"{_HERE}.inspect_tasks",
 )

@@ -22,6 +22,7 @@ from autoreproduce.plugins.masked.masking import (
     read_source,
 )
 from autoreproduce.plugins.masked.selection import MaskedTask
+from autoreproduce.plugins.masked.taskset import PaperSet
 from autoreproduce.plugins.masked.upstream import upstream_mask
 
 COMMAND = "bash refsol.sh"
@@ -109,6 +110,13 @@ def copy_code(code: Path, folder: Path) -> None:
             f"{code} cannot be copied to {folder} ({str(error)[:200]})",
             fix="make room, or fix the files",
         ) from None
+
+
+def recipe(made: PaperSet) -> str:
+    """A Dockerfile with the Python and the packages that gave the gold."""
+    packages = " ".join(made.locked or made.packages)
+    install = f"RUN pip install --no-cache-dir {packages}\n" if packages else ""
+    return f"FROM python:{made.python or '3.11'}-slim\n{install}WORKDIR /workspace\n"
 
 
 def wanted_pairs(task: MaskedTask) -> list[tuple[str, str]]:

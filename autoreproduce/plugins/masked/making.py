@@ -26,7 +26,7 @@ from autoreproduce.plugins.masked.dataset import Dataset, load_dataset
 from autoreproduce.plugins.masked.describing import Describe, experiment_rows, function_rows
 from autoreproduce.plugins.masked.gold import gold_on_disk
 from autoreproduce.plugins.masked.influence import with_influence
-from autoreproduce.plugins.masked.layout import copy_code
+from autoreproduce.plugins.masked.layout import copy_code, recipe
 from autoreproduce.plugins.masked.masking import read_shared_source, refuse_other_names
 from autoreproduce.plugins.masked.proving import proofs_text, prove_tasks, proven_of
 from autoreproduce.plugins.masked.selection import MaskedTask, select_tasks
@@ -207,10 +207,7 @@ def _write_recipe(asked: MaskRequest, made: PaperSet, folder: Path, notes: list[
             "them by --requirements for a set that runs elsewhere"
         )
         made.notes = list(notes)
-    packages = " ".join(made.locked)
-    install = f"RUN pip install --no-cache-dir {packages}\n" if packages else ""
-    text = f"FROM python:{made.python or '3.11'}-slim\n{install}WORKDIR /workspace\n"
-    write_text(folder / "Dockerfile", text)
+    write_text(folder / "Dockerfile", recipe(made))
 
 
 def _add_copies(

@@ -19,7 +19,7 @@ from autoreproduce.plugins.masked.proof import kills_of_function, prove
 from autoreproduce.plugins.masked.running import made_of
 from autoreproduce.plugins.masked.selection import MaskedTask, select_tasks
 from autoreproduce.plugins.masked.stopping import stop
-from autoreproduce.plugins.masked.taskset import Kills, MaskProof
+from autoreproduce.plugins.masked.taskset import Kills, MaskProof, read_proofs
 from autoreproduce.plugins.masked.unmasked import scorable
 from autoreproduce.plugins.masked.writer import write_proofs
 from autoreproduce.sandboxes.setup import SandboxSetup
@@ -155,14 +155,18 @@ def prove_set(
 ) -> list[MaskProof]:
     """Prove the tasks of a set that exists, and write each proof into proofs.jsonl when it is made.
 
-    Proofs of its other tasks stay. Raises UsageError if the set has no such n.
+    Proofs of its other tasks stay, and those of unchanged tasks are taken as they are, but for
+    gold measured `here`. Raises UsageError if the set has no such n.
     """
+    proven = {} if here else read_proofs(dataset.folder)
+    earlier = {name: each for name, each in proven.items() if each.proven}
 
     def write(proof: MaskProof) -> None:
         paper = proof.combined_id.rpartition("_")[0]
         write_proofs(dataset.folder, paper, [proof], replaced={proof.combined_id})
 
-    return prove_tasks(select_tasks(dataset, n, sample=sample), place, workers, note, write, here)
+    tasks = select_tasks(dataset, n, sample=sample)
+    return prove_tasks(tasks, place, workers, note, write, here, earlier)
 
 
 def proofs_text(proofs: Sequence[MaskProof]) -> str:
