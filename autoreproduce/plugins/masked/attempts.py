@@ -68,7 +68,7 @@ def _attempt_in(path: Path) -> tuple[Task, Attempt] | None:
         if not _PLAIN_NAME.fullmatch(name):
             raise TrialError(f"{name!r:.80} is no plain name of a task or an agent")
     proof = read_proofs(set_of(task)).get(judged.combined_id)
-    shown = _shown(trial, task)
+    shown = _what_was_shown(trial, task)
     return task, Attempt(
         agent=f"{agent}, renamed" if shown == "renamed" else agent,
         combined_id=judged.combined_id,
@@ -89,7 +89,7 @@ def _attempt_in(path: Path) -> tuple[Task, Attempt] | None:
     )
 
 
-def _shown(trial: Trial, task: Task) -> str:
+def _what_was_shown(trial: Trial, task: Task) -> str:
     """What the solver had of paper and names; see Attempt."""
     if made_of(masked_of(task)).renamed:
         return "renamed"
