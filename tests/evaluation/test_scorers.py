@@ -273,6 +273,16 @@ def test_a_program_is_read_from_a_file_a_folder_an_archive_and_a_git_url(tmp_pat
     ):
         subprocess.run(["git", *command], cwd=folder, check=True)
     assert read_program(f"file://{folder}").files == whole.files
+    asked = ["git", "-C", str(folder), "rev-parse", "HEAD"]
+    commit = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    (folder / "sub" / "a.py").write_text("later = 2\n")
+    named = ["-c", "user.name=a", "-c", "user.email=b", "commit", "-qam", "y"]
+    subprocess.run(["git", *named], cwd=folder, check=True)
+    assert read_program(f"file://{folder}@{commit}").files == whole.files
+    assert read_program(f"file://{folder}").files["sub/a.py"] == "later = 2\n"
+    with pytest.raises(UsageError, match="the commit in full, a tag or a branch"):
+        read_program(f"file://{folder}@{commit[:7]}")
+    (folder / "sub" / "a.py").write_text("a = 1\n")
     assert read_program(str(folder / "sub" / "a.py")).files == {"a.py": "a = 1\n"}
 
 

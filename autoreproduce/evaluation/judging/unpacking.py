@@ -5,6 +5,7 @@ Nothing of them is run, no link is followed, and what would leave its folder is 
 
 import contextlib
 import os
+import re
 import tarfile
 import zipfile
 from collections.abc import Iterable
@@ -20,8 +21,8 @@ from autoreproduce.models.errors import shown
 LARGEST_WHOLE = 2**30  # bytes of an archive or a clone
 MOST_ENTRIES = 100_000  # files of one
 PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0")  # gzip, bzip2, xz
-_CLONE = ["clone", "-q", "--depth", "1", "--no-checkout", "--no-tags", "--no-recurse-submodules"]
-_CLONE += ["--template="]
+_FETCH = ["fetch", "-q", "--depth", "1", "--no-tags", "--no-recurse-submodules", "--"]
+_REVISION = re.compile(r"(.+/.+)@([\w.-]{1,200})")
 # What git may speak for a URL: what it says, and TLS if a server redirects there.
 _PROTOCOLS = {"http": "http:https", "https": "https", "git": "git", "file": "file"}
 
@@ -31,29 +32,40 @@ def is_url(source: str) -> bool:
     return source.startswith(("https://", "http://", "ssh://", "git://", "file://", "git@"))
 
 
-def clone(url: str, folder: Path) -> Path:
-    """The newest commit of a repository, checked out below `folder`, without the history.
+def at_revision(source: str) -> tuple[str, str]:
+    """URL and full commit, tag or branch of `URL@REVISION`; HEAD, the newest, if none is named."""
+    found = _REVISION.fullmatch(source)
+    return (found[1], found[2]) if found and is_url(found[1]) else (source, "HEAD")
+
+
+def clone(source: str, folder: Path) -> Path:
+    """A repository at its newest or the named commit, below `folder`, without the history.
 
     Only the name of a link is checked out, never what it leads to. Raises UsageError if the
     repository cannot be cloned or is too large.
     """
-    target, address = folder / "clone", shown(url)
+    target, address = folder / "clone", shown(source)
+    url, revision = at_revision(source)
     how: Any = {
         "protocols": _PROTOCOLS.get(url.partition("://")[0], "ssh"),
         "environment": NO_CONFIGURATION,
     }
     try:
-        run_git(folder, [*_CLONE, "--", url, str(target)], 300, **how)
-        records = run_git(target, ["ls-tree", "-r", "-l", "-z", "HEAD"], 60, **how).split(b"\0")
+        run_git(folder, ["init", "-q", "--template=", str(target)], 60, **how)
+        run_git(target, [*_FETCH, url, revision], 300, **how)
+        tree = ["ls-tree", "-r", "-l", "-z", "FETCH_HEAD"]
+        records = run_git(target, tree, 60, **how).split(b"\0")
         sizes = map(_tree_entry_size, records)
         _check_limits((int(size) for size in sizes if size.isdigit()), address)
         _refuse_names_in_names(records)
-        run_git(target, ["checkout", "-q", "HEAD"], 300, **how)
+        run_git(target, ["checkout", "-q", "FETCH_HEAD"], 300, **how)
         _lead_links_nowhere(target, records)
     except (GitError, OSError, ValueError) as error:
         why = "no git" if isinstance(error, FileNotFoundError) else error
+        whole = "" if revision == "HEAD" else "name the commit in full, a tag or a branch, or "
         raise UsageError(
-            f"{address} cannot be cloned ({why})", fix="clone it yourself and name the folder"
+            f"{address} cannot be cloned ({why})",
+            fix=f"{whole}clone it yourself and name the folder",
         ) from None
     return target
 

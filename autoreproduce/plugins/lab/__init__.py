@@ -11,6 +11,7 @@ plugin = Plugin(
         "Score": {"calibrate": "Judge programs whose fidelity is known."},
     },
     solver_kinds={"code:": f"{_HERE}.handed_in:handed_in_class"},
+    api={"verify": f"{_HERE}.verify:verify"},
     command_app=f"{_HERE}.commands:app",
     subcommands={"bench discriminate": f"{_HERE}.commands:app"},
 )

@@ -184,7 +184,7 @@ def _write_discrimination(rows: list[DiscriminationRow], out: Path | None, json:
 )
 def verify(
     *,
-    code: Annotated[str, typer.Argument(help="a folder, archive, file or git URL")],
+    code: Annotated[str, typer.Argument(help="a folder, archive, file, or git URL[@commit]")],
     paper: PaperFile = None,
     arxiv: ArxivId = None,
     experiment: Annotated[
@@ -200,6 +200,14 @@ def verify(
         typer.Option(
             help="where a claim's number is written: KEY=FILE:PLACE; then no model is asked",
             metavar="KEY=FILE:PLACE",
+            rich_help_panel=ADVANCED,
+        ),
+    ] = None,
+    carry: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="a file over 100 MB of the code that its run needs; may be repeated",
+            metavar="NAME",
             rich_help_panel=ADVANCED,
         ),
     ] = None,
@@ -233,6 +241,7 @@ def verify(
         claims=claim or [],
         run=run,
         metric_from=metric_from or [],
+        carry=carry or [],
         data=data,
         out=out,
         trial=trial,

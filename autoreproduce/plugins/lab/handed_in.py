@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 HEADLINE = "first_claim"  # the task's own metric: whatever claim is found first
 NOTHING = "it ran, and none of the paper's numbers is in its output: is it this paper's code?"
 MOST_PLANS = 3
+CARRY = "#carry="  # and after it, in a solver's name, large files of the code that are taken
 ORIGINALS = "as_handed_in"  # of files that a patch changed, in the trial's folder
 INSTALL_SECONDS = 1800.0
 SHOWN = re.compile(
@@ -87,7 +88,9 @@ class RunPlan(BaseModel):
 
 
 def handed_in_class(source: str) -> type[HandedInCode]:
-    """The solver that runs the code at `source`: a folder, an archive or a git URL."""
+    """The solver that runs the code at `source`: a folder, an archive or a git URL, and after
+    `#carry=` names of large files.
+    """
 
     class Named(HandedInCode):
         def __init__(self, **options: Any) -> None:
@@ -104,7 +107,9 @@ class HandedInCode:
     def __init__(
         self, source: str, settings: Settings, budget: Budget, paper_file: Path | None = None
     ) -> None:
-        self.source, self.settings, self.budget = source, settings, budget
+        self.source, _, large = source.partition(CARRY)
+        self.large = large.split(",") if large else []
+        self.settings, self.budget = settings, budget
         self.paper_file = paper_file
 
     def solve(self, task: Task, models: Models, sandbox: Sandbox, trial: Trial) -> Submission:
@@ -167,7 +172,7 @@ class HandedInCode:
         workspace.open()
         with opened_source(self.source) as root:
             program, own = program_at(root, self.source), [self.settings.runs_dir]
-            found = carried_files(root, own, ()) if root.is_dir() else CarriedFiles(root)
+            found = carried_files(root, own, self.large) if root.is_dir() else CarriedFiles(root)
             workspace.commit(program.files, "the code as it was handed in")
             if not (trial.folder / TREE).is_dir():
                 found.copy_to(trial.folder)

@@ -9,12 +9,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Unpack
 
 from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.judging.program import opened_source
-from autoreproduce.evaluation.judging.unpacking import is_url
-from autoreproduce.plugins.lab.handed_in import HEADLINE, MOST_SHOWN, SHOWN
+from autoreproduce.evaluation.judging.unpacking import at_revision, is_url
+from autoreproduce.plugins.lab.handed_in import CARRY, HEADLINE, MOST_SHOWN, SHOWN
 from autoreproduce.plugins.lab.runnable import refuse_unrunnable
 from autoreproduce.runner import api
 from autoreproduce.runner.api_results import Reproduction, ScoredTrials
@@ -23,6 +24,8 @@ from autoreproduce.runner.find import find_or_make_task
 from autoreproduce.runner.past_trials import text_tokens
 from autoreproduce.runner.preview import Preview, preview_trial
 from autoreproduce.runner.score import score_all
+from autoreproduce.runner.settings import path_or_none, settings_of
+from autoreproduce.runner.settings_given import TrialSettings
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,7 @@ class VerifyRequest:
     claims: Sequence[str] = ()
     run: str | None = None
     metric_from: Sequence[str] = ()
+    carry: Sequence[str] = ()
     data: Path | None = None
     out: Path | None = None
     trial: int = 1
@@ -54,13 +58,55 @@ class VerifyRequest:
     @property
     def solver(self) -> str:
         """The solver that runs it."""
-        return f"code:{self.code if is_url(self.code) else Path(self.code).resolve()}"
+        large = f"{CARRY}{','.join(self.carry)}" if self.carry else ""
+        return f"code:{self.code if is_url(self.code) else Path(self.code).resolve()}{large}"
 
     @property
     def name(self) -> str:
         """What its trial is called."""
-        last = re.split(r"[/:]", self.code.rstrip("/"))[-1].removesuffix(".git")
+        address, _ = at_revision(self.code)
+        last = re.split(r"[/:]", address.rstrip("/"))[-1].removesuffix(".git")
         return self.experiment or last or "code"
+
+
+def verify(
+    code: str | Path,
+    *,
+    paper: str | Path | None = None,
+    arxiv: str | None = None,
+    experiment: str = "",
+    claims: Sequence[str] = (),
+    run: str | None = None,
+    metric_from: Sequence[str] = (),
+    carry: Sequence[str] = (),
+    data: str | Path | None = None,
+    out: str | Path | None = None,
+    trial: int = 1,
+    instruction: str = "",
+    model: str | None = None,
+    settings: Settings | None = None,
+    **more: Unpack[TrialSettings],
+) -> Reproduction | ScoredTrials:
+    """Run code that is there and hold it against its paper: a trial, or with `metric_from` scores.
+
+    The arguments are the command's, `more` settings by name. Raises UsageError.
+    """
+    asked = VerifyRequest(
+        str(code),
+        settings_of(settings, model=model, **more),
+        path_or_none(paper),
+        arxiv,
+        experiment,
+        claims,
+        run,
+        metric_from,
+        carry,
+        path_or_none(data),
+        path_or_none(out),
+        trial,
+        instruction,
+    )
+    return verify_by_places(asked) if metric_from else verify_by_model(asked)
 
 
 def verify_by_model(
@@ -134,6 +180,7 @@ def verify_by_places(asked: VerifyRequest) -> ScoredTrials:
         run=asked.run,
         claims=asked.claims,
         metric_from=asked.metric_from,
+        carry=asked.carry,
         levels=("execution", "integrity"),
         data=asked.data,
         out=asked.out,

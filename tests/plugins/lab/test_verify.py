@@ -4,6 +4,7 @@ server that says what a model might.
 
 import json
 import os
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,11 @@ from chat_server import chat_server
 from pydantic import ValidationError
 from sandbox_fixtures import settings_for
 
+from autoreproduce import verify
 from autoreproduce.claims.verdicts.trial_verdict import verdict_of
 from autoreproduce.errors import UsageError
 from autoreproduce.files.tree import Tree
-from autoreproduce.plugins.lab.handed_in import RunPlan
+from autoreproduce.plugins.lab.handed_in import RunPlan, handed_in_class
 from autoreproduce.plugins.lab.output_places import ClaimPlace, outputs_of
 from autoreproduce.plugins.lab.run_patches import RunPatch, patched
 from autoreproduce.plugins.lab.verify import VerifyRequest, verify_by_model, verify_by_places
@@ -113,7 +115,7 @@ def test_with_command_and_places_no_model_is_asked(tmp_path: Path) -> None:
         run="python run_it.py",
         metric_from=["estimator_mean=stdout:#2.2", "estimator_largest_value=stdout:largest"],
     )
-    [scored] = verify_by_places(asked)
+    [scored] = verify(**{field.name: getattr(asked, field.name) for field in fields(asked)})
     assert scored.sentence.startswith("Reproduced: numbers reached, 2 of 2 in every printed digit")
 
 
@@ -252,6 +254,15 @@ def test_json_is_shown_by_its_paths_and_read_there(tmp_path: Path) -> None:
 def test_a_place_is_one_that_metric_from_takes() -> None:
     one = ClaimPlace.model_validate(place("a", 3))
     assert one.place == "stdout:#2.3"
+
+
+def test_a_commit_and_large_files_are_named_with_the_code(tmp_path: Path) -> None:
+    settings = settings_for("process")
+    url = "https://github.com/o/r.git"
+    asked = VerifyRequest(f"{url}@v1.0", settings, tmp_path, carry=["w.pt", "data/*.npz"])
+    assert asked.name == "r" and asked.solver == f"code:{url}@v1.0#carry=w.pt,data/*.npz"
+    solver = handed_in_class(asked.solver.removeprefix("code:"))(settings=settings, budget=None)
+    assert (solver.source, solver.large) == (f"{url}@v1.0", ["w.pt", "data/*.npz"])
 
 
 def test_code_or_paper_that_is_missing_is_said_at_once(tmp_path: Path) -> None:
