@@ -12,7 +12,7 @@ from chat_server import chat_server
 from pydantic import ValidationError
 from sandbox_fixtures import settings_for
 
-from autoreproduce import verify
+from autoreproduce import run_suite, verify
 from autoreproduce.claims.verdicts.trial_verdict import verdict_of
 from autoreproduce.errors import UsageError
 from autoreproduce.files.tree import Tree
@@ -20,6 +20,7 @@ from autoreproduce.plugins.lab.handed_in import RunPlan, handed_in_class
 from autoreproduce.plugins.lab.output_places import ClaimPlace, outputs_of
 from autoreproduce.plugins.lab.run_patches import RunPatch, patched
 from autoreproduce.plugins.lab.verify import VerifyRequest, verify_by_model, verify_by_places
+from autoreproduce.runner.api_results import Reproduction
 from autoreproduce.trials.metric_source import metrics_from
 from autoreproduce.trials.steps import ExecutionResult
 
@@ -117,6 +118,38 @@ def test_with_command_and_places_no_model_is_asked(tmp_path: Path) -> None:
     )
     [scored] = verify(**{field.name: getattr(asked, field.name) for field in fields(asked)})
     assert scored.sentence.startswith("Reproduced: numbers reached, 2 of 2 in every printed digit")
+
+
+PLAN = json.dumps({"command": "python run_it.py"})
+FOUND = json.dumps({"places": [place("estimator_mean", 2)]})
+
+
+@pytest.mark.slow
+def test_after_an_outage_nothing_is_planned_or_run_again(tmp_path: Path) -> None:
+    code = handed_in(tmp_path)
+    for replies in ([CLAIMS, PLAN], [FOUND, json.dumps({"notes": []})]):
+        with chat_server(replies) as server:
+            settings = settings_for(
+                "process", runs_dir=tmp_path / "runs", model="any", base_url=server.base_url
+            )
+            done = verify(code, paper=tmp_path / "paper.md", settings=settings)
+            asked = len(server.requests)
+    assert asked == 2 and isinstance(done, Reproduction)
+    found = verdict_of(done.path)
+    assert found and found.claims[0].verdict.word == "reproduced"
+
+
+@pytest.mark.slow
+def test_in_a_suite_the_solver_is_the_code(tmp_path: Path) -> None:
+    task = f'{{name: means, metric: "first_claim:higher", paper: {tmp_path}/paper.md}}'
+    suite = tmp_path / "suite.yaml"
+    suite.write_text(f'name: v\ntasks: [{task}]\nsolver: "code:{handed_in(tmp_path)}"\n')
+    with chat_server([CLAIMS, PLAN, FOUND, json.dumps({"notes": []})]) as server:
+        how = {"sandbox": "process", "model": "any", "base_url": server.base_url}
+        run_suite(suite, out=tmp_path / "runs", **how)
+    [verdict] = (tmp_path / "runs").rglob("verdict.json")
+    found = verdict_of(verdict.parent)
+    assert found and found.claims[0].verdict.word == "reproduced"
 
 
 @pytest.mark.parametrize(
