@@ -76,7 +76,7 @@ def _page(usage: str, text: str, panels: dict[str, Rows], shared: dict[str, Rows
     common = {row for rows in shared.values() for row in rows}
     name = usage.split(" [", maxsplit=1)[0].split(" ", 1)[1]
     title = " ".join(word for word in name.split() if word.islower())
-    lines = [f"### {title}\n", f"{text}\n", f"```\n{usage}\n```\n"]
+    lines = [f"### {title}\n", f"`{usage}`\n", f"{text}\n"]
     if own := [row for rows in panels.values() for row in rows if row not in common]:
         lines += [*_list(own), ""]
     also = [
