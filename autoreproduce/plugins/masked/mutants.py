@@ -2,7 +2,8 @@
 
 The operators are the usual ones of mutation testing (arithmetic, comparisons, conditions,
 constants, statements left out), and those that numeric code invites: one function in place of
-another (`mean` for `sum`), arguments the other way round, a loop that ends after its first round.
+another (`mean` for `sum`), a sum that is overwritten, arguments the other way round, a loop that
+ends after its first round.
 """
 
 from __future__ import annotations
@@ -112,6 +113,8 @@ def _faults(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
         yield "one round of a loop", _with(node, body=[*node.body, ast.Break()])
     if isinstance(node, ast.AugAssign | ast.Expr):
         yield "statement left out", ast.Pass()
+    if isinstance(node, ast.AugAssign):
+        yield "overwritten", ast.copy_location(ast.Assign([node.target], node.value), node)
 
 
 def _other_constants(node: ast.Constant) -> Iterator[tuple[str, ast.AST]]:
