@@ -1,8 +1,7 @@
 """The verdict on a trial: its runs held against the paper's claims, else against the reference.
 
 Everything is computed from files and numbers; no model is asked. Claims that cannot be compared
-(stand-in data, a small profile) leave the number to the band of the task's reference, and the
-sentence says both.
+(stand-in data, a small profile) leave the number to the band of the task's reference.
 """
 
 import math
@@ -16,17 +15,15 @@ from autoreproduce.claims.verdicts.comparable import MeasuredAs
 from autoreproduce.claims.verdicts.intervals import mean_interval
 from autoreproduce.claims.verdicts.judging import judge_all
 from autoreproduce.claims.verdicts.orderings import judge_orderings
-from autoreproduce.claims.verdicts.overall import Method, Overall, overall, sentence
+from autoreproduce.claims.verdicts.overall import Method, Overall, overall
 from autoreproduce.claims.verdicts.readings import ReadingsVerdict
 from autoreproduce.claims.verdicts.trial_verdict import JudgedClaim, Level, SeedRun, TrialVerdict
 from autoreproduce.evaluation.own_record import items_problem, record_remarks, single_values
-from autoreproduce.evaluation.report.verdict import number_words
-from autoreproduce.evaluation.report.wording import number
+from autoreproduce.evaluation.report.verdict import number_level, trial_sentence
 from autoreproduce.task import Task
 from autoreproduce.trials.metrics_file import is_usable
 from autoreproduce.trials.trial import Outcome
 
-LONGEST_REASON = 80  # characters of a reason in the sentence
 LEVELS: dict[str, Level] = {
     "reproduced": "good",
     "partly": "mixed",
@@ -69,11 +66,10 @@ def judge_trial(
     )
     if readings is not None and whole.word == "not comparable":
         readings = readings.model_copy(update={"comparable": False})
-    level, words = number_words(outcome, task)
     values = [run.value for run in runs if run.value is not None and is_usable(run.value)]
-    return TrialVerdict(
-        sentence=_with_readings(_sentence(whole, judged, claims, words), readings),
-        level=_level(whole, level, readings),
+    found = TrialVerdict(
+        sentence="",
+        level=_level(whole, number_level(outcome, task), readings),
         overall=whole,
         claims=tuple(judged),
         orderings=tuple(orders),
@@ -88,6 +84,7 @@ def judge_trial(
         ),
         claims_digest=claims.digest if claims else "",
     )
+    return found.model_copy(update={"sentence": trial_sentence(outcome, task, found)})
 
 
 def _judged_claims(
@@ -178,38 +175,6 @@ def _claim_of_number(claims: Sequence[Claim], task: Task) -> str:
         if len(found) == 1:
             return found[0].id
     return ""
-
-
-def _sentence(
-    whole: Overall, judged: Sequence[JudgedClaim], claims: ClaimsFile | None, words: str
-) -> str:
-    """The claims' own sentence, or that of the reference if no claim could be compared."""
-    if whole.word != "not comparable":
-        return sentence(whole)
-    own = [one for one in judged if not one.claim.is_baseline] or judged
-    if own:
-        first = own[0]
-        shown = first.claim.printed or number(first.claim.value)
-        what = f"the paper's {shown} is" if len(own) == 1 else "the paper's numbers are"
-        words += f"; {what} {first.verdict.word}: {_short(first.verdict.why)}"
-    elif claims is not None:
-        words += f"; the paper gives no number ({claims.none_because.rstrip('.')})"
-    return f"{words}; {whole.method.text}."
-
-
-def _short(reason: str) -> str:
-    """A long reason without its explanation, which is in the table."""
-    return reason if len(reason) <= LONGEST_REASON else reason.partition(": ")[0]
-
-
-def _with_readings(words: str, readings: ReadingsVerdict | None) -> str:
-    """What holds only under another reading comes first, what readings agree on last."""
-    if readings is None or not readings.text:
-        return words
-    said = f"{readings.text[0].upper()}{readings.text[1:]}."
-    return (
-        f"{said} Under the default reading: {words}" if readings.deciding() else f"{words} {said}"
-    )
 
 
 def with_tested(claims: ClaimsFile | None, tested: int) -> ClaimsFile | None:

@@ -106,7 +106,8 @@ def conclude(
     )
     trial.write(FILE, found.model_dump_json(indent=1))
     outcome.warnings += problems
-    fill_in(outcome, found)
+    outcome.verdict, outcome.sentence = found.overall.word, found.sentence
+    outcome.level = found.level
 
 
 def _data_remarks(trial: Trial) -> list[str]:
@@ -114,15 +115,6 @@ def _data_remarks(trial: Trial) -> list[str]:
     seen = seen_in_full(trial.steps)
     left_out = rows_left_out(seen.file_rows, seen.held)
     return [left_out] if left_out else []
-
-
-def fill_in(outcome: Outcome, found: TrialVerdict) -> None:
-    """The verdict in the words of outcome.json."""
-    outcome.verdict, outcome.sentence, outcome.level = (
-        found.overall.word,
-        found.sentence,
-        found.level,
-    )
 
 
 def add_judgement(folder: Path, scores: Sequence[Score]) -> None:
@@ -135,16 +127,12 @@ def add_judgement(folder: Path, scores: Sequence[Score]) -> None:
     outcome = trial.outcome
     if score is None or found is None or outcome is None or trial.altered:
         return
-    old = found.overall.method
-    if old.compared:
+    if found.overall.method.compared:
         return
-    method = Method(by="judge", score=score)
-    sentence = found.sentence.replace(old.text, method.text)
-    whole = found.overall.model_copy(update={"method": method})
-    judged = found.model_copy(update={"overall": whole, "sentence": sentence})
+    whole = found.overall.model_copy(update={"method": Method(by="judge", score=score)})
+    judged = found.model_copy(update={"overall": whole})
     trial.write(FILE, judged.model_dump_json(indent=1))
-    fill_in(outcome, judged)
-    trial.write_outcome(outcome)
+    trial.write_outcome(outcome)  # which seals the verdict beside it
     if (folder / "report.html").exists():
         write_report(folder, trial.record.stored_task())
 

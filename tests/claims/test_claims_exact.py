@@ -10,7 +10,7 @@ from autoreproduce.claims.replies import read_claims
 from autoreproduce.claims.user_claims import read_user_claim, with_user_claims
 from autoreproduce.claims.verdicts.comparable import MeasuredAs, beside
 from autoreproduce.claims.verdicts.judging import digits, judge_all
-from autoreproduce.claims.verdicts.overall import overall, sentence
+from autoreproduce.claims.verdicts.overall import overall
 from autoreproduce.errors import UsageError
 from tests.claims.claim_maker import claim, file_of
 
@@ -33,8 +33,8 @@ def test_four_of_four_numbers_at_four_digits_are_reproduced_by_one_run() -> None
     )
     assert [one.word for one in found] == ["reproduced"] * 4
     assert found[0].why.startswith("equal in all 4 printed digits, as 4 of 4 numbers so exact")
-    said = sentence(overall(claims, found))
-    assert said.startswith("Reproduced: numbers reached, 4 of 4 in every printed digit;")
+    whole = overall(claims, found)
+    assert (whole.word, whole.exact) == ("reproduced", 4)
 
 
 def test_three_of_three_numbers_at_three_digits_are_just_enough() -> None:

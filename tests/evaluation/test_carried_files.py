@@ -119,7 +119,7 @@ def test_a_program_with_its_data_is_run_and_judged(tmp_path: Path) -> None:
         settings=settings_for("process", runs_dir=tmp_path / "runs", seeds=2),
     )
     found = verdict_of(done.folder)
-    assert found and found.sentence.startswith("Reproduced: numbers reached")
+    assert found and found.sentence.startswith("Reproduced: all 2 numbers")
     assert [one.verdict.values for one in found.claims] == [(3.9583,) * 2, (8.1258125,) * 2]
     steps = read_journal(done.folder / "steps.jsonl")
     ran = [step.result.command for step in steps if isinstance(step.result, ExecutionResult)]

@@ -51,8 +51,8 @@ def test_structure_that_cannot_be_read_leaves_the_number(tmp_path: Path) -> None
     with lay_out(tmp_path / "trial", Program({"main.py": "print(1)\n"}), task) as trial:
         (tmp_path / "trial/structure.json").write_text("{")
         found, outcome = concluded(trial, task)
-    assert outcome.sentence.startswith("Within the reference band")
-    assert outcome.sentence.endswith("stand-in data; method not verified.")
+    assert outcome.sentence.startswith("The program does as well as our reference on a small")
+    assert outcome.sentence.endswith("the paper's own number was not put to the test.")
     assert (outcome.verdict, outcome.level) == ("not comparable", "mixed")
     assert "The structure could not be compared" in " ".join(found.remarks)
 
@@ -83,7 +83,7 @@ def test_a_known_mistake_is_told_from_the_method(tmp_path: Path) -> None:
     with lay_out(tmp_path / "wrong", Program(with_mistake(files, mistake)), task) as trial:
         wrong, _ = concluded(trial, task)
     assert right.overall.method.observed and right.level == "good"
-    assert "method observed by structure" in right.sentence
+    assert right.overall.method.by == "structure"
     assert wrong.overall.method.differs and wrong.level == "mixed"
     assert "parameters" in " ".join(wrong.remarks)
 

@@ -78,10 +78,9 @@ def test_one_run_has_a_verdict(once: Path) -> None:
     verdict = json.loads((once / "trial/verdict.json").read_text())
     assert outcome["verdict"] == "not comparable" and outcome["level"] == "mixed"
     assert outcome["sentence"] == verdict["sentence"]
-    assert outcome["sentence"].endswith("method not verified.")
     assert [run["seed"] for run in verdict["runs"]] == [0]
     readme = (once / "trial/result/README.md").read_text()
-    assert "Ran in full: squared error 1, with nothing here to hold it against." in readme
+    assert outcome["sentence"] in readme
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 """The verdict on the whole: the numbers, and apart from them the method.
 
-A number alone is no reproduction if another method reaches it too. So the sentence has two
-halves, and the second reads "not verified" until structure, choices or a judge have spoken.
+A number alone is no reproduction if another method reaches it too. So the method is said beside it,
+and is "not verified" until structure, choices or a judge have spoken.
 """
 
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ class Method(Frozen):
 
     @property
     def text(self) -> str:
-        """This half of the sentence."""
+        """What was seen of it, in a few words."""
         if self.score is not None:
             return f"method judged {self.score:.3g} of 100 from the paper"
         if not self.compared:
@@ -136,34 +136,3 @@ def _overall_word(words: Sequence[str], broken: int) -> OverallWord:
     if not words or all(word in ("not comparable", "untestable") for word in words):
         return "not comparable"
     return "not reproduced"
-
-
-def sentence(result: Overall) -> str:
-    """The one sentence that is above everything else."""
-    number = {
-        "reproduced": "number reached" if result.counted == 1 else "numbers reached",
-        "partly": _partial_counts(result),
-        "not reproduced": "number not reached" if result.counted == 1 else "numbers not reached",
-        "not comparable": "no number can be compared with the paper's"
-        if result.counted
-        else "the paper gives no number",
-        "not measured": "the program gave no number",
-    }[result.word]
-    broken = (
-        f"; {result.broken} of the paper's orderings do{'es' * (result.broken == 1)} not hold"
-        * bool(result.broken)
-    )
-    hint = "; one run only: more seeds can say more" if result.single and result.close else ""
-    if result.exact:
-        number += f", {result.exact} of {result.counted} in every printed digit"
-    title = result.title[0].upper() + result.title[1:]
-    return f"{title}: {number}{broken}; {result.method.text}{hint}."
-
-
-def _partial_counts(result: Overall) -> str:
-    if not result.close and result.reproduced == result.counted:
-        return "numbers reached" if result.counted > 1 else "number reached"
-    parts = [f"{result.reproduced} reached"] if result.reproduced else []
-    parts += [f"{result.close} close"] if result.close else []
-    rest = result.counted - result.reproduced - result.close
-    return ", ".join([*parts, *([f"{rest} not reached"] if rest else [])])

@@ -1,8 +1,7 @@
 """What stands first on a report: one sentence, one number, at most three reasons.
 
-It says what verdict.json and outcome.json hold to someone who has read nothing else, and computes
-no verdict: that is `evaluation/verdict.py`. A trial that gave no number, or that a benchmark judged
-in words of its own, keeps its sentence.
+The sentence is the one in outcome.json; the reasons say to someone who has read nothing else why
+it is so, the last whether the program was seen to be the paper's method.
 """
 
 from __future__ import annotations
@@ -11,9 +10,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from autoreproduce.evaluation.report.claims_table import measured_text, own_claims, printed_text
-from autoreproduce.evaluation.report.verdict import beyond, disagreement, metric_name, verdict
-from autoreproduce.evaluation.report.wording import band, number, percent, plural
+from autoreproduce.evaluation.report.claims_table import own_claims, printed_text
+from autoreproduce.evaluation.report.verdict import disagreement, metric_name, verdict
+from autoreproduce.evaluation.report.wording import band, number, plural
 
 if TYPE_CHECKING:
     from autoreproduce.claims.verdicts.trial_verdict import Level, TrialVerdict
@@ -49,13 +48,10 @@ def headline(found: Evidence, task: Task | None) -> Headline:
     has_number = outcome.metric is not None and math.isfinite(outcome.metric)
     if not counted and not has_number:
         return Headline(known.level, known.sentence)
+    of_method = _method_reasons(task, judged)
     reasons = [*_doubts(outcome, judged), *_number_reasons(outcome, task, judged)]
-    reasons += _method_reasons(task, judged)
+    reasons = [*reasons[: MOST_REASONS - len(of_method)], *of_method]
     several = judged is not None and counted and judged.overall.counted > 1
-    if judged is not None and counted:
-        sentence = _claims_sentence(judged)
-    else:
-        sentence = _reference_sentence(outcome, task)
     if judged is not None and several:
         whole = judged.overall
         near = not whole.reproduced and whole.close
@@ -65,70 +61,12 @@ def headline(found: Evidence, task: Task | None) -> Headline:
         shown, caption = number(outcome.metric or 0.0), _caption(outcome, task)
     if not has_number and not several:
         shown, caption = "", ""
-    return Headline(known.level, sentence, tuple(reasons[:MOST_REASONS]), shown, caption)
+    return Headline(known.level, known.sentence, tuple(reasons), shown, caption)
 
 
 def _caption(outcome: Outcome, task: Task | None) -> str:
     words = metric_name(outcome, task)
     return f"{words}, {task.metric.direction} is better" if task is not None else words
-
-
-def _claims_sentence(judged: TrialVerdict) -> str:
-    """Of the paper's numbers: how many were reached."""
-    whole, own = judged.overall, own_claims(judged)
-    if judged.readings is not None and judged.readings.deciding():
-        text = judged.readings.text
-        return f"{text[0].upper()}{text[1:]}."
-    if whole.counted == 1 and own:
-        paper, measured = printed_text(own[0].claim), measured_text(own[0])
-        return {
-            "reproduced": f"Reproduced: the paper says {paper}, the program measured {measured}.",
-            "partly": f"Close: the paper says {paper}, the program measured {measured}.",
-            "not reproduced": f"Not reproduced: the paper says {paper}, the program measured "
-            f"{measured}.",
-        }.get(whole.word, f"Not reproduced: the program gave no number for the paper's {paper}.")
-    count = whole.counted
-    if whole.word == "partly" and whole.close == count:
-        return f"Close: all {count} numbers came out near the paper's."
-    return {
-        "reproduced": f"Reproduced: all {count} numbers of the paper were reached.",
-        "partly": f"Partly reproduced: of the paper's {count} numbers, {_counts(judged)}.",
-        "not measured": f"Not reproduced: the program gave none of the paper's {count} numbers.",
-    }.get(whole.word, f"Not reproduced: none of the paper's {count} numbers was reached.")
-
-
-def _counts(judged: TrialVerdict) -> str:
-    whole = judged.overall
-    rest = whole.counted - whole.reproduced - whole.close
-    parts = [
-        f"{count} {'was' if count == 1 else 'were'} {word}"
-        for count, word in ((whole.reproduced, "reached"), (rest, "not"))
-        if count
-    ]
-    return ", ".join(
-        [*parts[:1], *([f"{whole.close} came close"] if whole.close else []), *parts[1:]]
-    )
-
-
-def _reference_sentence(outcome: Outcome, task: Task | None) -> str:
-    """Of a number that only our own reference can be held against."""
-    value, reference = outcome.metric or 0.0, outcome.reference_of(task)
-    named = f"{metric_name(outcome, task)} {number(value)}"
-    small = task is not None and (task.profile != "full" or bool(task.stand_in))
-    untested = "; the paper's own number was not put to the test" if small else ""
-    if task is None or reference is None:
-        return f"Ran in full: {named}, with nothing here to hold it against{untested}."
-    low = reference.value if reference.low is None else reference.low
-    high = reference.value if reference.high is None else reference.high
-    where = " on a small version of the experiment" if small else ""
-    own = "our reference" if task.measured is not None or outcome.reference else "the published one"
-    if low <= value <= high:
-        return f"The program does as well as {own}{where}{untested}."
-    better, share = beyond(value, low, high, task.metric.direction)
-    by = percent(share) if math.isfinite(share) else "far"
-    return (
-        f"The program does {'better' if better else 'worse'} than {own}, by {by}{where}{untested}."
-    )
 
 
 def _doubts(outcome: Outcome, judged: TrialVerdict | None) -> list[str]:

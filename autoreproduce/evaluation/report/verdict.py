@@ -1,21 +1,25 @@
-"""What became of a trial, in one sentence: its verdict, else what is in its place.
+"""What became of a trial, in one sentence: how many of the paper's numbers were reached, else how
+the program's own number lies beside the task's reference.
 
-A trial that was judged by the paper's claims carries its sentence. For any other, and beside claims
-that cannot be compared, the number is held against the task's reference: `number_words`. A single
-reference number has no band, so the distance is stated and no judgement made; a number better than
-the band is a deviation too. The band is compared here, with the numbers themselves, whatever flag
-the outcome carries.
+It is made once, when the trial is judged, and stands in outcome.json. A trial without one (it
+failed, was stopped, isn't finished) has its sentence made here.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING
 
-from autoreproduce.evaluation.report.wording import band, metric_words, number, percent, phase_words
-from autoreproduce.task import Result, Task
-from autoreproduce.trials.trial import Outcome
+from autoreproduce.evaluation.report.claims_table import measured_text, own_claims, printed_text
+from autoreproduce.evaluation.report.wording import metric_words, number, percent, phase_words
 
-Level = Literal["good", "mixed", "bad", "open"]
+if TYPE_CHECKING:
+    from autoreproduce.claims.verdicts.trial_verdict import JudgedClaim, Level, TrialVerdict
+    from autoreproduce.task import Task
+    from autoreproduce.trials.trial import Outcome
+
 CLAIM_TOLERANCE = 1e-3  # relative: a program that prints four digits does not disagree with itself
 
 
@@ -38,8 +42,7 @@ def verdict(outcome: Outcome | None, task: Task | None, last_phase: str = "") ->
         return ReportVerdict("bad", _failed_sentence(outcome))
     if outcome.sentence and outcome.level:
         return ReportVerdict(outcome.level, outcome.sentence)
-    level, words = number_words(outcome, task)
-    return ReportVerdict(level, words + ".")
+    return ReportVerdict(number_level(outcome, task), trial_sentence(outcome, task, None))
 
 
 def disagreement(outcome: Outcome) -> float | None:
@@ -97,68 +100,86 @@ def _failed_sentence(outcome: Outcome) -> str:
     return f"Did not run: {_clause(outcome.reason)}."
 
 
-def number_words(outcome: Outcome, task: Task | None) -> tuple[Level, str]:
-    """Level and words for the number of a program that ran in full, beside the reference's."""
+def trial_sentence(outcome: Outcome, task: Task | None, judged: TrialVerdict | None) -> str:
+    """The one sentence on a trial that ran in full: of the paper's numbers, else of its own."""
+    if judged is not None and judged.overall.word != "not comparable":
+        return _claims_sentence(judged)
     if outcome.metric is None or not math.isfinite(outcome.metric):
-        why = _clause(outcome.reason)
-        return "bad", f"Ran in full, but no number was measured: {why}"
-    level, words = _against_reference(outcome, outcome.metric, task)
-    if task is not None and task.profile != "full":
-        words += f" ({task.profile} profile)"
-    claimed = disagreement(outcome)
-    if claimed is not None:  # a disputed number is never a clean success
-        level = "mixed"
-        words += f"; the program itself claimed {number(claimed, outcome.metric)}"
-    if outcome.integrity == "doubtful":
-        level = "mixed"
-        words += "; its integrity is doubtful, see the warnings"
-    return level, words
+        return f"Ran in full, but no number was measured: {_clause(outcome.reason)}."
+    return _reference_sentence(outcome, outcome.metric, task, own_claims(judged))
 
 
-def _against_reference(outcome: Outcome, value: float, task: Task | None) -> tuple[Level, str]:
-    """Level and sentence for a number, by what there is to compare it with."""
+def number_level(outcome: Outcome, task: Task | None) -> Level:
+    """Good within the reference's band, if the number was recomputed and nothing disputes it."""
+    value, reference = outcome.metric, outcome.reference_of(task) if task is not None else None
+    if value is None or not math.isfinite(value):
+        return "bad"
+    if reference is None or reference.low is None or reference.high is None:
+        return "mixed"
+    trusted = (
+        outcome.recomputed and outcome.integrity != "doubtful" and disagreement(outcome) is None
+    )
+    return "good" if trusted and reference.low <= value <= reference.high else "mixed"
+
+
+def _claims_sentence(judged: TrialVerdict) -> str:
+    """Of the paper's numbers: how many were reached."""
+    whole, own = judged.overall, own_claims(judged)
+    if judged.readings is not None and judged.readings.deciding():
+        text = judged.readings.text
+        return f"{text[0].upper()}{text[1:]}."
+    if whole.counted == 1 and own:
+        paper, measured = printed_text(own[0].claim), measured_text(own[0])
+        return {
+            "reproduced": f"Reproduced: the paper says {paper}, the program measured {measured}.",
+            "partly": f"Close: the paper says {paper}, the program measured {measured}.",
+            "not reproduced": f"Not reproduced: the paper says {paper}, the program measured "
+            f"{measured}.",
+        }.get(whole.word, f"Not reproduced: the program gave no number for the paper's {paper}.")
+    count = whole.counted
+    if whole.word == "partly" and whole.close == count:
+        return f"Close: all {count} numbers came out near the paper's."
+    return {
+        "reproduced": f"Reproduced: all {count} numbers of the paper were reached.",
+        "partly": f"Partly reproduced: of the paper's {count} numbers, {_counts(judged)}.",
+        "not measured": f"Not reproduced: the program gave none of the paper's {count} numbers.",
+    }.get(whole.word, f"Not reproduced: none of the paper's {count} numbers was reached.")
+
+
+def _counts(judged: TrialVerdict) -> str:
+    whole = judged.overall
+    rest = whole.counted - whole.reproduced - whole.close
+    parts = [
+        f"{count} {'was' if count == 1 else 'were'} {word}"
+        for count, word in ((whole.reproduced, "reached"), (rest, "not"))
+        if count
+    ]
+    return ", ".join(
+        [*parts[:1], *([f"{whole.close} came close"] if whole.close else []), *parts[1:]]
+    )
+
+
+def _reference_sentence(
+    outcome: Outcome, value: float, task: Task | None, claims: Sequence[JudgedClaim]
+) -> str:
+    """Of a number that only our own reference can be held against; `claims` cannot be compared."""
     reference = outcome.reference_of(task)
-    if task is not None and reference is not None:
-        if reference.low is not None and reference.high is not None:
-            return _against_band(outcome, value, task, (reference.low, reference.high))
-        return "mixed", f"Ran in full: {_against_number(outcome, value, task, reference)}"
-    missing = "reference" if task is not None else "task"
     named = f"{metric_name(outcome, task)} {number(value)}"
-    return "mixed", f"Ran in full: {named}; there is no {missing} to compare it with"
-
-
-def _against_band(
-    outcome: Outcome, value: float, task: Task, ends: tuple[float, float]
-) -> tuple[Level, str]:
-    low, high = ends
-    name = f"{metric_name(outcome, task)} {number(value, low, high)}"
-    place = f"the {_reference_words(task)} band {band(low, high)}"
-    if outcome.reference is not None:
-        place = f"what the reference gives on the same fresh data, {band(low, high)}"
-    own_word = "" if outcome.recomputed else " by the program's own word"
-    if low <= value <= high:  # a claim that nothing bears out is no clean success
-        return "mixed" if own_word else "good", f"Within {place}: {name}{own_word}"
-    better, distance = beyond(value, low, high, task.metric.direction)
-    # better is a deviation too, and sometimes a sign of test data in training
-    side = "better" if better else "worse"
-    return "mixed", f"Outside {place}: {name}{own_word} is {side} by {percent(distance)}"
-
-
-def _against_number(outcome: Outcome, value: float, task: Task, reference: Result) -> str:
-    other = reference.value
-    name = f"{metric_name(outcome, task)} {number(value, other)}"
-    words = f"the {_reference_words(task)} {number(other, value)}, one number without a band"
-    if value == other:
-        return f"{name}, equal to {words}"
-    better, share = beyond(value, other, other, task.metric.direction)
-    distance = percent(share) if math.isfinite(share) else "infinitely"
-    return f"{name}, {distance} {'better' if better else 'worse'} than {words}"
-
-
-def _reference_words(task: Task) -> str:
-    if task.measured is not None:
-        return "reference"
-    return "published reference" if task.profile == "full" else "published full-scale reference"
+    small = task is not None and (task.profile != "full" or bool(task.stand_in))
+    untested = "; the paper's own number was not put to the test" if small or claims else ""
+    if task is None or reference is None:
+        return f"Ran in full: {named}, with nothing here to hold it against{untested}."
+    low = reference.value if reference.low is None else reference.low
+    high = reference.value if reference.high is None else reference.high
+    where = " on a small version of the experiment" if small else ""
+    own = "our reference" if task.measured is not None or outcome.reference else "the published one"
+    if low <= value <= high:
+        return f"The program does as well as {own}{where}{untested}."
+    better, share = beyond(value, low, high, task.metric.direction)
+    by = percent(share) if math.isfinite(share) else "far"
+    return (
+        f"The program does {'better' if better else 'worse'} than {own}, by {by}{where}{untested}."
+    )
 
 
 def _lower(phase: str) -> str:

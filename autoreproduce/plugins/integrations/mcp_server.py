@@ -130,16 +130,20 @@ class Tools:
         return shown(self.jobs.wait(job, WAIT))
 
     def verdict(self, trial: str) -> dict[str, Any]:
-        """What a trial's number says of the paper: the sentence, its remarks, claim by claim."""
+        """What a trial's number says of the paper: the sentence, its reasons, claim by claim."""
         from autoreproduce.claims.verdicts.trial_verdict import claims_problem, verdict_of
+        from autoreproduce.evaluation.report.evidence import gather
+        from autoreproduce.evaluation.report.headline import headline
 
         folder = self._trial_folder(trial)
         found = verdict_of(folder)
         if found is None:
             return {**self._trial_row(folder), "claims": [], "remarks": ["nothing was judged"]}
         problem = claims_problem(folder, found)
+        evidence = gather(folder)
         content = found.model_dump(mode="json")
-        return {**self._trial_row(folder), **content, "problem": problem}
+        content["reasons"] = headline(evidence, evidence.task()).reasons
+        return {**content, **self._trial_row(folder), "problem": problem}
 
     def report(self, trial: str) -> dict[str, Any]:
         """The closing lines of a trial as text, and where its report (HTML) and result lie."""

@@ -117,7 +117,7 @@ def test_with_command_and_places_no_model_is_asked(tmp_path: Path) -> None:
         metric_from=["estimator_mean=stdout:#2.2", "estimator_largest_value=stdout:largest"],
     )
     [scored] = verify(**{field.name: getattr(asked, field.name) for field in fields(asked)})
-    assert scored.sentence.startswith("Reproduced: numbers reached, 2 of 2 in every printed digit")
+    assert scored.sentence.startswith("Reproduced: all 2 numbers of the paper were reached")
 
 
 PLAN = json.dumps({"command": "python run_it.py"})
