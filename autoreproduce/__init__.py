@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from autoreproduce.benchmarks import Benchmark as Benchmark
     from autoreproduce.evaluation.scorers import Scorer as Scorer
     from autoreproduce.runner.api import reproduce as reproduce
-    from autoreproduce.runner.api import run_suite as run_suite
     from autoreproduce.runner.api import score as score
     from autoreproduce.solvers import Solver as Solver
     from autoreproduce.trials.steps import Observer as Observer
@@ -32,7 +31,7 @@ __version__ = VERSION
 # It warns of each incomplete macro of a paper, on the screen of whoever set up no logging.
 logging.getLogger("pylatexenc").addHandler(logging.NullHandler())
 API = {
-    **{name: f"autoreproduce.runner.api:{name}" for name in ("reproduce", "score", "run_suite")},
+    **{name: f"autoreproduce.runner.api:{name}" for name in ("reproduce", "score")},
     "Benchmark": "autoreproduce.benchmarks:Benchmark",
     "Scorer": "autoreproduce.evaluation.scorers:Scorer",
     "Solver": "autoreproduce.solvers:Solver",

@@ -7,7 +7,7 @@ endpoint in a process of its own. SLURM_CONF and RAY_ADDRESS name the clusters, 
 `.ci/slurm_cluster.sh start` and `.ci/ray_cluster.sh start` make: their nodes are processes of this
 machine. The simulation is fitted to the first two sizes and checked at the others. Prints Markdown
 with date and machine; the figures in docs/machines.md are its output. What a killed node and a
-killed runner cost is held by tests/plugins/clusters/test_clusters.py; what grows with a suite's
+killed runner cost is held by tests/plugins/suites/test_clusters.py; what grows with a suite's
 folder is measured by perf/many_trials.py.
 """
 

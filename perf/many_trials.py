@@ -33,9 +33,9 @@ from suites import endpoint, measured  # noqa: E402
 
 from autoreproduce.files.travelling import TravellingFolder  # noqa: E402
 from autoreproduce.models.budget import Budget, Cost  # noqa: E402
-from autoreproduce.runner.suite.finished import spent, trial_folders  # noqa: E402
-from autoreproduce.runner.suite.ledger import Ledger  # noqa: E402
-from autoreproduce.runner.suite.results import write_results  # noqa: E402
+from autoreproduce.plugins.suites.finished import spent, trial_folders  # noqa: E402
+from autoreproduce.plugins.suites.ledger import Ledger  # noqa: E402
+from autoreproduce.plugins.suites.results import write_results  # noqa: E402
 
 CALLS = 10  # of the trial, about as many as a real one makes
 SECONDS = 5.0  # that each rate is measured
@@ -130,7 +130,7 @@ def ray_rows(scratch: Path, sizes: list[int]) -> Iterator[str]:
     """Steps a second that one keeper writes into the suite's folder."""
     import ray
 
-    from autoreproduce.plugins.clusters.ray_keeper import Keeper
+    from autoreproduce.plugins.suites.clusters.ray_keeper import Keeper
 
     trial = one_trial(scratch / "ray")
     archive = TravellingFolder(trial).pack(whole=True)

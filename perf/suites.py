@@ -233,7 +233,7 @@ def growth(scratch: Path) -> Iterator[str]:
             plan = measured([*command, "--dry-run"], folder)
             measured(command, folder)
             again = measured(command, folder)
-        from autoreproduce.runner.suite.results import write_results
+        from autoreproduce.plugins.suites.results import write_results
 
         began = time.perf_counter()
         assert len(write_results(folder / "out")) == trials

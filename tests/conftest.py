@@ -41,6 +41,17 @@ def interruptible() -> Iterator[None]:
 
 
 @pytest.fixture
+def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A module `evil_solver` where Python finds it; importing it leaves this file."""
+    (tmp_path / "elsewhere").mkdir()
+    ran = tmp_path / "ran"
+    code = f"open({str(ran)!r}, 'w').close()\n\n\nclass Solver:\n    needs = frozenset()\n"
+    (tmp_path / "elsewhere" / "evil_solver.py").write_text(code)
+    monkeypatch.syspath_prepend(str(tmp_path / "elsewhere"))
+    return ran
+
+
+@pytest.fixture
 def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty current folder."""
     monkeypatch.chdir(tmp_path)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from needs import needs_suites
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 PROJECT = """
@@ -199,16 +200,12 @@ REFUSED = """
 import json, sys
 from pathlib import Path
 from autoreproduce.errors import UsageError
-from autoreproduce.runner.suite.plan import Plan
-from autoreproduce.runner.suite.run import SuiteRun
-from autoreproduce.runner.suite.schema import read_suite
+from autoreproduce import run_suite
 
 for line in sys.argv[1:]:
     Path("suite.yaml").write_text(f"name: counting\\nbenchmark: counting\\n{line}\\ntasks: all\\n")
     try:
-        plan = Plan(read_suite(Path("suite.yaml")))
-        plan.choose()
-        SuiteRun(plan, Path("out"), workers=1).run()
+        run_suite("suite.yaml", out="out", workers=1, trust=True)
     except UsageError as error:
         print(json.dumps(str(error)))
 """
@@ -257,6 +254,7 @@ def test_a_trial_by_an_added_solver_in_an_added_sandbox_is_scored_by_an_added_sc
     assert found["scores"] == [["parity", 1.0]]
 
 
+@needs_suites
 def test_a_suite_of_an_added_benchmark_by_an_added_executor(added: Path, tmp_path: Path) -> None:
     (tmp_path / "suite.yaml").write_text(
         "name: counting\nbenchmark: counting\noptions: {most: 2}\ntasks: all\nsolver: counts\n"
@@ -272,6 +270,7 @@ def test_a_suite_of_an_added_benchmark_by_an_added_executor(added: Path, tmp_pat
         assert json.loads((trial / "measurement.json").read_text())["recomputed"]
 
 
+@needs_suites
 def test_what_does_not_fit_is_named_before_anything_begins(added: Path, tmp_path: Path) -> None:
     messages = run(added, tmp_path, "-c", REFUSED, *FAULTS)
     assert len(messages) == len(FAULTS)

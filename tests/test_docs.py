@@ -23,7 +23,7 @@ import pages
 
 # The handbook describes these, each in its pages and its commands.
 DESCRIBED = {
-    *("baselines", "clusters", "external_agents", "integrations"),
+    *("baselines", "external_agents", "integrations", "suites"),
     *("lab", "masked", "paperbench", "view"),
 }
 if missing := DESCRIBED - set(installed()):

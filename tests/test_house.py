@@ -2,6 +2,7 @@
 
 import sys
 import tomllib
+from importlib.metadata import distribution
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "tools"))
@@ -36,3 +37,14 @@ def test_no_package_outgrows_its_budget() -> None:
     listed, there = set(tomllib.loads(rooms.BUDGET.read_text())), set(rooms.lines_by_room())
     assert there <= listed
     assert {name for name in listed - there if not name.startswith("plugins/")} == set()
+
+
+def test_the_installed_plugins_are_those_of_pyproject() -> None:
+    project = tomllib.loads((rooms.PACKAGE.parent / "pyproject.toml").read_text())["project"]
+    declared = project["entry-points"]["autoreproduce.plugins"]
+    installed = {
+        point.name: point.value
+        for point in distribution("autoreproduce").entry_points
+        if point.group == "autoreproduce.plugins"
+    }
+    assert installed == declared, "install the package again: pip install -e ."

@@ -27,14 +27,10 @@ _OWN_GROUPS: dict[str, tuple[str, dict[str, str]]] = {
         },
     ),
     "Suites": (
-        "suites",
+        "report",
         {
-            "suite": "Run tasks × variants × trials from a YAML file.",
-            "watch": "Watch a suite that runs in another terminal.",
-            "compare": "Compare two suites, paired by task and variant.",
             "report": "Write a trial's report again, or a suite's static site.",
             "badge": "Write a trial's badge.svg, and print its line for a README.",
-            "work": "Attempt one trial of a suite by its job.json.",
         },
     ),
     "Score": (
@@ -80,7 +76,7 @@ COMMANDS = {name: one for commands in GROUPS.values() for name, one in commands.
 SUBCOMMANDS = table("subcommands")  # "bench discriminate" -> the app that has it
 BENCH = ("list", "prepare", "reference", "new", *(name.split()[-1] for name in SUBCOMMANDS))
 # Seldom asked for by a person: not on the one screen of all commands, which has no more room.
-SELDOM = ("badge", "work", "graph", *(name for one in installed().values() for name in one.seldom))
+SELDOM = ("badge", "graph", *(name for one in installed().values() for name in one.seldom))
 ONE_LINE = {title: text for one in installed().values() for title, text in one.one_line.items()}
 NAME = "autoreproduce"  # also as python -m autoreproduce
 OWN = ("--help", "-h", "--version", "--install-completion", "--show-completion")

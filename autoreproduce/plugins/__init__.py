@@ -27,8 +27,8 @@ class Plugin:
     the rest. `scorers`: with whether a judge is needed. `commands`: by the group's title, what each
     command does; they are in the Typer app `command_app`. `subcommands`: more commands of a command
     that is a group, by "GROUP NAME". `observers`: functions of a trial's record, folder and
-    observers that give a context manager of what watches it, or of None. `api`: functions of the
-    Python API.
+    observers that give a context manager of what watches it, or of None. `scored`: functions of a
+    folder whose trials were scored. `api`: functions of the Python API.
     """
 
     solvers: Places = field(default_factory=dict)
@@ -43,6 +43,7 @@ class Plugin:
     seldom: tuple[str, ...] = ()  # commands that the first screen leaves out
     one_line: Places = field(default_factory=dict)  # groups that it shows in one line: their texts
     observers: tuple[str, ...] = ()
+    scored: tuple[str, ...] = ()
     api: Places = field(default_factory=dict)
     inspect_tasks: str = ""  # a module with tasks of Inspect AI, imported where Inspect is
 

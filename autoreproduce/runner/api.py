@@ -13,28 +13,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
 from autoreproduce.runner.api_results import PhaseNotes, Reproduction
 from autoreproduce.runner.api_scoring import default_judges, score
 from autoreproduce.runner.settings import path_or_none, settings_of
-from autoreproduce.runner.settings_given import SuiteSettings, TrialSettings, shows_settings
+from autoreproduce.runner.settings_given import TrialSettings, shows_settings
 from autoreproduce.trials.chain import TRIAL
 from autoreproduce.trials.steps import Observer
 
 if TYPE_CHECKING:
     from autoreproduce.runner.attempt import Finished, Request
-    from autoreproduce.runner.suite.plan import Plan
-    from autoreproduce.runner.suite.run import SuiteSummary
-    from autoreproduce.runner.suite.view import SuiteView
     from autoreproduce.task import Task
 
 File = str | Path
 OpenView = Callable[["Task"], AbstractContextManager[Observer]]
 Note = Callable[[str], None]
-__all__ = ["default_judges", "reproduce", "run_suite", "score", "settings_of", "watched_attempt"]
+__all__ = ["default_judges", "reproduce", "score", "settings_of", "watched_attempt"]
 
 
 @shows_settings(TrialSettings)
@@ -109,100 +106,3 @@ def watched_attempt(request: Request, view: OpenView | None = None) -> Reproduct
         request.observers = [observer]
         done: Finished = attempt(request)
     return Reproduction(done.folder, done.outcome, done.report, done.task, done.earlier)
-
-
-@shows_settings(SuiteSettings)
-def run_suite(
-    file: File,
-    *,
-    tasks: Sequence[str] = (),
-    variants: Sequence[str] = (),
-    trials: int | None = None,
-    workers: int | None = None,
-    budget: str | None = None,
-    dataset: File | None = None,
-    n: Sequence[str] = (),
-    data: File | None = None,
-    out: File | None = None,
-    view: SuiteView | None = None,
-    command: str = "",
-    executor: str | None = None,
-    trust: bool = False,
-    **more: Unpack[SuiteSettings],
-) -> SuiteSummary:
-    """Run a suite's tasks × variants × trials, or resume it.
-
-    `file`: its YAML file, or the name of one that ships. `tasks`, `variants`: only these. `budget`:
-    over the whole suite. `data`: published files. `executor`: else the file's. `trust`: the file is
-    yours, and may import solvers and name addresses, paths and sandboxes. `more`: settings of all
-    variants. Raises UsageError before anything begins.
-    """
-    plan = plan_suite(file, tasks, variants, trials, dataset, n, dict(more), trust=trust)
-    plan.suite.change_executor(executor, {})
-    return run_plan(plan, workers, budget, path_or_none(data), path_or_none(out), view, command)
-
-
-def plan_suite(
-    file: File,
-    tasks: Sequence[str] = (),
-    variants: Sequence[str] = (),
-    trials: int | None = None,
-    dataset: File | None = None,
-    n: Sequence[str] = (),
-    changes: dict[str, Any] | None = None,
-    gold: str | None = None,
-    solvers: Sequence[str] = (),
-    trust: bool = False,
-) -> Plan:
-    """The trials that a suite's file and `run_suite`'s arguments name. Raises UsageError."""
-    from autoreproduce.runner.suite.plan import Plan
-    from autoreproduce.runner.suite.schema import read_suite, refused
-    from autoreproduce.runner.suite.trust import refuse_reaching
-
-    for name in changes or {}:
-        if (reason := refused(name)) is not None:
-            raise UsageError(f"{name}: {reason}")
-    content = read_suite(Path(file))
-    if not trust:
-        refuse_reaching(content)
-    numbers = [int(each) if each.isdecimal() else each for each in n]
-    given = {content.dataset_option: path_or_none(dataset), "n": numbers, "gold": gold}
-    content.change_options({key: value for key, value in given.items() if value})
-    content.change_solvers(solvers)
-    plan = Plan(content, changes or {})
-    plan.choose(tasks, variants, trials)
-    return plan
-
-
-def suite_folder(plan: Plan, out: Path | None) -> Path:
-    """Where a suite's trials lie: `out`, else its own folder below that of runs."""
-    return out or plan.settings(plan.trials[0].variant).runs_dir / "suites" / plan.suite.name
-
-
-def run_plan(
-    plan: Plan,
-    workers: int | None,
-    budget: str | None,
-    data: Path | None,
-    out: Path | None,
-    view: SuiteView | None,
-    command: str = "",
-) -> SuiteSummary:
-    """Run what is not finished of a plan; programs of trials that were given up are ended."""
-    from autoreproduce.runner.suite.run import SuiteRun
-    from autoreproduce.sandboxes.processes import kill_children
-
-    summary = SuiteRun(
-        plan,
-        suite_folder(plan, out),
-        workers=workers or plan.suite.workers,
-        budget=budget or plan.suite.budget,
-        command=command,
-        data=data,
-        view=view,
-    ).run()
-    if view is not None:
-        view.close(summary.snapshot)
-    if summary.abandoned:
-        kill_children()  # their threads end with this process
-    return summary

@@ -24,6 +24,7 @@ from autoreproduce.evaluation.scoring import ALTERED, score_trial
 from autoreproduce.evaluation.structure.save import measure_both
 from autoreproduce.models.budget import Budget
 from autoreproduce.models.open import open_model
+from autoreproduce.plugins import found_at, installed
 from autoreproduce.runner.conclude import add_judgement
 from autoreproduce.runner.judged_material import POINTED, PointsChoice, judged_material
 from autoreproduce.runner.outside import (
@@ -34,7 +35,6 @@ from autoreproduce.runner.outside import (
     submitted_trial,
     with_data,
 )
-from autoreproduce.runner.suite.results import SUITE, write_results
 from autoreproduce.task import Task
 from autoreproduce.trials.folders import refuse_links, trials_below
 from autoreproduce.trials.trial import Trial
@@ -66,8 +66,8 @@ class Scored:
 def score_all(request: ScoreRequest) -> tuple[list[Scored], list[Path]]:
     """Score a program, a trial, or every trial below a folder; the folders of damaged ones too.
 
-    A damaged trial among several is noted and left out. The rows of a suite's folder are written
-    again, since they contain scores and judges. Raises UsageError if there is nothing to score.
+    A damaged trial among several is noted and left out. Plugins that keep something of the scores
+    are told. Raises UsageError if there is nothing to score.
     """
     judges = open_judges(request.judges, request.settings)
     scored: list[Scored] = []
@@ -84,8 +84,9 @@ def score_all(request: ScoreRequest) -> tuple[list[Scored], list[Path]]:
                 damaged.append(folder)
         return scored, damaged
     finally:
-        if (Path(request.path) / SUITE).is_file():
-            write_results(Path(request.path))
+        for plugin in installed().values():
+            for place in plugin.scored:
+                found_at(place)(Path(request.path))
 
 
 def open_judges(names: Sequence[str], settings: Settings) -> list[Judge]:

@@ -82,12 +82,6 @@ class TrialSettings(AnySettings, total=False):
     budget: str | float | None
 
 
-class SuiteSettings(AnySettings, total=False):
-    """Of `run_suite`, whose `budget` is the whole suite's."""
-
-    model: str | None
-
-
 def shows_settings(given: type[Any]) -> Callable[[Function], Function]:
     """Makes a function's signature show the settings that its last parameter takes, so that `help`
     and a notebook's completion name them.

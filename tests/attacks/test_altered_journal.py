@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from needs import needs_suites
 
 from autoreproduce.benchmarks.reproducebench.tasks import load_task
 from autoreproduce.errors import TrialError
@@ -18,7 +19,7 @@ from autoreproduce.evaluation.scorers.cost import CostScorer
 from autoreproduce.evaluation.scoring import read_scores, score_trial
 from autoreproduce.evaluation.tables.build import systems
 from autoreproduce.evaluation.tables.rows import read_rows
-from autoreproduce.runner.suite.results import write_results
+from autoreproduce.plugins import found_at, installed
 from autoreproduce.trials.chain import chain_warning, first_link, linked
 from autoreproduce.trials.journal_reader import load_journal
 from autoreproduce.trials.steps import ModelResult, Step
@@ -187,16 +188,6 @@ def test_a_torn_line_is_owed_and_the_chain_goes_on_from_the_one_before(tmp_path:
     assert not chain_warning(tmp_path / "t")
 
 
-def test_a_suites_rows_say_that_a_journal_was_altered(tmp_path: Path) -> None:
-    folder = written(tmp_path / "trials" / "one" / "default" / "1")
-    suite = {"name": "s", "benchmark": "own", "trials": [["one", "default", 1]]}
-    (tmp_path / "suite.json").write_text(json.dumps(suite))
-    assert [row["journal"] for row in write_results(tmp_path)] == [None]
-    altered_at(folder, 1)
-    assert "line 2 of steps.jsonl" in write_results(tmp_path)[0]["journal"]
-    assert "line 2 of steps.jsonl" in (tmp_path / "results.csv").read_text()
-
-
 @pytest.mark.parametrize(
     ("name", "change"),
     [
@@ -218,3 +209,14 @@ def test_an_outcome_that_was_altered_is_named_in_report_and_tables(
     [row] = read_rows(tmp_path / "runs")
     assert "outcome.json is not what was written" in row.altered
     assert "outcome.json is not what was written" in write_report(folder, TASK).read_text()
+
+
+@needs_suites
+def test_a_suites_rows_say_that_a_journal_was_altered(tmp_path: Path) -> None:
+    folder = written(tmp_path / "trials" / "one" / "default" / "1")
+    suite = {"name": "s", "benchmark": "own", "trials": [["one", "default", 1]]}
+    (tmp_path / "suite.json").write_text(json.dumps(suite))
+    altered_at(folder, 1)
+    for place in (place for each in installed().values() for place in each.scored):
+        found_at(place)(tmp_path)
+    assert "line 2 of steps.jsonl" in (tmp_path / "results.csv").read_text()

@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 import tiny
 from chat_server import chat_server
+from needs import needs_suites
 from sandbox_fixtures import settings_for
 from sandbox_helpers import BUILD, ISOLATING, living, wait_until
-from suite_world import asked, counts, lay_out
 
 from autoreproduce.sandboxes import why_not
 
@@ -69,7 +69,9 @@ class Terminal:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    path = os.pathsep.join([str(TESTS), str(TESTS / "runner"), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join(
+        [str(TESTS), str(TESTS / "plugins/suites"), os.environ.get("PYTHONPATH", "")]
+    )
     return {
         **os.environ,
         **BUILD,
@@ -159,8 +161,11 @@ def test_a_trial(kind: str, hanging: Path, tmp_path: Path, token: str) -> None:
     assert json.loads((tmp_path / "trial/outcome.json").read_text())["status"] == "measured"
 
 
+@needs_suites
 @pytest.mark.slow
 def test_a_suite(kind: str, tmp_path: Path, token: str) -> None:
+    from suite_world import asked, counts, lay_out
+
     how = {"calls": 2, "command": f"{HANGS_ONCE} {token}"}
     file = lay_out(tmp_path, how=how, settings={"sandbox": kind})
     with chat_server(lambda request: "7") as server:

@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from typer.testing import CliRunner
 
 from autoreproduce import Packages
 from autoreproduce.cli.app import app
-from autoreproduce.cli.console.attempts import command_line
 from autoreproduce.config import Settings
 from autoreproduce.errors import AutoReproduceError, PaperError, TrialError, UsageError
 from autoreproduce.evaluation.result_folder import write_result
@@ -23,7 +21,6 @@ from autoreproduce.method.paper_lineage.cache import load
 from autoreproduce.models.tape import read_tape
 from autoreproduce.papers.files import read_file
 from autoreproduce.papers.reading import read_paper, saved_paper
-from autoreproduce.runner.api import plan_suite
 from autoreproduce.runner.attempt import _last_sandbox
 from autoreproduce.runner.choose import ModelChoice, choose_model
 from autoreproduce.runner.find import find_or_make_task
@@ -31,24 +28,11 @@ from autoreproduce.runner.outside import ScoreRequest
 from autoreproduce.runner.request import Request, record_of, remember, resumed
 from autoreproduce.runner.score import score_all
 from autoreproduce.runner.settings import load_settings
-from autoreproduce.runner.suite.job import job_of, read_job, write_job
-from autoreproduce.runner.suite.plan import Planned
 from autoreproduce.task import Metric, Task
 from autoreproduce.trials.journal import append_line, open_journal, write_soon, write_whole
 from autoreproduce.trials.trial import Trial
 
 Alter = Callable[[dict[str, Any]], object]
-
-
-@pytest.fixture
-def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A module `evil_solver` where Python finds it; importing it leaves this file."""
-    (tmp_path / "elsewhere").mkdir()
-    ran = tmp_path / "ran"
-    code = f"open({str(ran)!r}, 'w').close()\n\n\nclass Solver:\n    needs = frozenset()\n"
-    (tmp_path / "elsewhere" / "evil_solver.py").write_text(code)
-    monkeypatch.syspath_prepend(str(tmp_path / "elsewhere"))
-    return ran
 
 
 def handed_trial(folder: Path, alter: Alter = lambda _: None) -> Path:
@@ -61,14 +45,6 @@ def handed_trial(folder: Path, alter: Alter = lambda _: None) -> Path:
     alter(content)
     (folder / "trial.json").write_text(json.dumps(content))
     return folder
-
-
-def handed_suite(folder: Path, **fields: object) -> Path:
-    """A suite's file with one task, and `fields`."""
-    folder.mkdir(exist_ok=True)
-    content = {"name": "theirs", "tasks": ["lsm"], **fields}
-    (folder / "s.yaml").write_text(yaml.safe_dump(content))
-    return folder / "s.yaml"
 
 
 @pytest.mark.parametrize(
@@ -243,108 +219,10 @@ def test_the_paths_of_a_stored_task_are_dropped(tmp_path: Path) -> None:
     assert (task.folder, task.paper_file, task.data_dir, task.decoy_dir) == (None,) * 4
 
 
-REACHING_SUITES: list[dict[str, Any]] = [
-    {"solver": "evil_solver:Solver"},
-    {"variants": {"a": {"solver": "evil_solver:Solver"}}},
-    {"settings": {"base_url": "http://evil.invalid"}},
-    {"settings": {"sandbox": "process"}},
-    {"settings": {"sandbox": {"name": "process"}}},
-    {"settings": {"price": "0,0,0"}},
-    {"variants": {"a": {"settings": {"github_url": "http://evil.invalid"}}}},
-    {"tasks": [{"name": "own", "metric": "mse", "arxiv": "2301.12664", "data": "../data"}]},
-    {"tasks": [{"name": "own", "metric": "mse", "paper": "../paper.md"}]},
-]
-
-
-@pytest.mark.parametrize("fields", REACHING_SUITES)
-def test_a_suite_reaches_out_only_if_its_user_trusts_it(
-    tmp_path: Path, planted: Path, fields: dict[str, Any]
-) -> None:
-    file = handed_suite(tmp_path / "s", **fields)
-    (tmp_path / "data").mkdir()
-    (tmp_path / "paper.md").write_text("# A paper")
-    done = CliRunner().invoke(app, ["suite", str(file), "--dry-run", "--model", "x"])
-    assert isinstance(done.exception, UsageError) and not planted.exists()
-    assert "s.yaml, line " in str(done.exception) and "add --trust" in str(done.exception)
-    assert plan_suite(file, trust=True).trials
-
-
-def test_a_suite_that_names_a_sandbox_with_walls_needs_no_trust(tmp_path: Path) -> None:
-    settings = {"sandbox": "bubblewrap", "k": 2, "memory_gb": 4, "model": "openai:gpt-5"}
-    assert plan_suite(handed_suite(tmp_path / "s", settings=settings)).trials
-
-
-def test_a_job_reaches_out_only_if_its_user_trusts_it(tmp_path: Path, planted: Path) -> None:
-    plan = plan_suite(handed_suite(tmp_path / "s", solver="evil_solver:Solver"), trust=True)
-    file = write_job(job_of(plan, plan.trials[0], tmp_path / "out", "", None))
-    with pytest.raises(UsageError, match=r"names solver, .*add --trust"):
-        read_job(file)
-    assert read_job(file, trust=True).solver == "evil_solver:Solver" and not planted.exists()
-
-
-def test_a_job_whose_suite_is_no_path_is_one_clear_error(tmp_path: Path) -> None:
-    plan = plan_suite(handed_suite(tmp_path / "s"), trust=True)
-    file = write_job(job_of(plan, plan.trials[0], tmp_path / "out", "", None))
-    changed = json.loads(file.read_text()) | {"suite": "/tmp/a\0b"}
-    file.write_text(json.dumps(changed))
-    with pytest.raises(UsageError, match="is no job"):
-        read_job(file)
-
-
-def test_no_key_in_an_address_is_written_down(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings = {
-        "base_url": "https://a-token@host.invalid/v1",
-        "github_url": "https://me:a-token@git.invalid",
-    }
-    plan = plan_suite(handed_suite(tmp_path / "s", settings=settings), trust=True)
-    job = job_of(plan, plan.trials[0], tmp_path / "out", "", None)
-    assert job.secret_addresses == ["base_url", "github_url"]
-    assert "a-token" not in job.model_dump_json()
-    line = ["autoreproduce", "suite", "s.yaml", "--notify", "https://x/a-key", "--notify=y", "-q"]
-    monkeypatch.setattr("sys.argv", line)
-    assert command_line() == "python -m autoreproduce suite s.yaml -q"
-
-
-@pytest.mark.parametrize("field", ["partition", "account", "qos", "constraint", "mem", "gres"])
-def test_an_option_of_slurm_adds_no_line_to_its_script(tmp_path: Path, field: str) -> None:
-    options = {"slurm": {field: "gpu\ntouch /tmp/ran\n"}}
-    with pytest.raises(UsageError, match=f"executor.slurm.{field}: String should match"):
-        plan_suite(handed_suite(tmp_path / "s", executor=options))
-    assert plan_suite(handed_suite(tmp_path / "s", executor={"slurm": {field: "a&b*2 [c|d]"}}))
-
-
-def test_a_job_is_attempted_where_it_lies(tmp_path: Path) -> None:
-    plan = plan_suite(handed_suite(tmp_path / "s"))
-    file = write_job(job_of(plan, plan.trials[0], tmp_path / "out", "", None))
-    job = read_job(file, trust=True).model_copy(update={"settings": {}})
-    file.write_text(job.model_dump_json())
-    assert read_job(file).settings == {}
-    file.write_text(job.model_copy(update={"suite": tmp_path / "victim"}).model_dump_json())
-    with pytest.raises(UsageError, match=r"names suite, .*add --trust"):
-        read_job(file)
-    file.write_text(job.model_copy(update={"task": "../../victim"}).model_dump_json())
-    with pytest.raises(UsageError, match="is called as no folder can be"):
-        read_job(file, trust=True)
-
-
 @pytest.mark.parametrize("name", ["", "..", "a/b", "/a", "x/../../../victim", "a\0b", "a" * 300])
 def test_a_task_is_called_as_a_folder_can_be(name: str) -> None:
-    for made in (
-        lambda: Task(id=name, metric=Metric(name="mse"), instruction=""),
-        lambda: Planned(name, "default", 1, ""),
-    ):
-        with pytest.raises(UsageError, match="is called as no folder can be"):
-            made()
-
-
-def test_a_suites_folder_with_a_link_is_not_run(tmp_path: Path) -> None:
-    (out := tmp_path / "out").mkdir()
-    (out / "trials").symlink_to(tmp_path)
-    line = ["suite", str(handed_suite(tmp_path / "s")), "--model", "x", "--out", str(out)]
-    done = CliRunner().invoke(app, line)
-    assert isinstance(done.exception, TrialError) and "is a link" in str(done.exception)
+    with pytest.raises(UsageError, match="is called as no folder can be"):
+        Task(id=name, metric=Metric(name="mse"), instruction="")
 
 
 TEX = r"""\documentclass{article}\begin{document}\title{A paper}

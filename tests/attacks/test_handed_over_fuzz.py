@@ -15,8 +15,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from test_handed_over import handed_suite, handed_trial
+import yaml
+from needs import HAS_SUITES
+from test_handed_over import handed_trial
 
+import autoreproduce
 from autoreproduce.benchmarks import open_benchmark
 from autoreproduce.benchmarks.reproducebench.task_code import text_of
 from autoreproduce.benchmarks.reproducebench.tasks import task_file
@@ -26,7 +29,6 @@ from autoreproduce.files.bounded import parse_yaml
 from autoreproduce.method.paper_lineage.cache import load
 from autoreproduce.method.paper_lineage.pick import clone_folder
 from autoreproduce.papers.files import read_file
-from autoreproduce.runner.api import plan_suite
 from autoreproduce.runner.choose import choose_model
 from autoreproduce.runner.find import find_or_make_task
 from autoreproduce.runner.request import resumed
@@ -116,9 +118,12 @@ def suite(folder: Path, draw: random.Random, secret: Path) -> None:
         "options": {},
         "tasks": draw.choice([["lsm"], own]),
     }
-    plan_suite(
-        handed_suite(folder / "s", **{k: mutated(draw, v, secret) for k, v in fields.items()})
+    changed = {k: mutated(draw, v, secret) for k, v in fields.items()}
+    (folder / "s").mkdir()
+    (folder / "s/s.yaml").write_text(
+        yaml.safe_dump({"name": "theirs", "tasks": ["lsm"], **changed})
     )
+    autoreproduce.plan_suite(folder / "s/s.yaml")
 
 
 def tape(folder: Path, draw: random.Random, secret: Path) -> None:
@@ -222,7 +227,18 @@ def lineage_entry(folder: Path, draw: random.Random, secret: Path) -> None:
     assert clone_folder(owner, name).resolve().parent == (folder / "lineage").resolve()
 
 
-READS = [trial, suite, tape, paper, settings, data_set, agent, task_folder, rubric, lineage_entry]
+READS = [
+    *([suite] if HAS_SUITES else []),
+    trial,
+    tape,
+    paper,
+    settings,
+    data_set,
+    agent,
+    task_folder,
+    rubric,
+    lineage_entry,
+]
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
 
 from autoreproduce.agents.commands import Add
 from autoreproduce.agents.listing import Edit, edit_stat
@@ -18,7 +17,6 @@ from autoreproduce.files.tree import Tree
 from autoreproduce.method.debugging import python_files_in
 from autoreproduce.method.paper_lineage.summarise import split_reply
 from autoreproduce.models.replies import without_thinking
-from autoreproduce.runner.suite.schema import SuiteFile
 
 
 def seconds_of(old: list[str], new: list[str]) -> float:
@@ -113,8 +111,3 @@ def test_an_answer_is_whole_after_thinking_whose_letters_have_other_cases() -> N
 def test_the_files_that_a_traceback_names() -> None:
     traceback = 'File "/workspace/src/train.py", line 3\n  File "a.b-c.py"\nx.pyc é.py(1) y.pyx'
     assert python_files_in(traceback) == {"train.py", "a.b-c.py", "é.py"}
-
-
-def test_a_suite_has_ten_thousand_trials_of_a_task_at_most() -> None:
-    with pytest.raises(ValidationError, match="10000"):
-        SuiteFile.model_validate({"name": "s", "tasks": ["lsm"], "trials": 10**12})

@@ -24,11 +24,8 @@ from autoreproduce.method.paper_lineage.extract import extract, repositories
 from autoreproduce.models.tape import read_tape
 from autoreproduce.papers.bibliography import from_bib
 from autoreproduce.papers.files import read_file
-from autoreproduce.runner.suite.lines import YamlFile
-from autoreproduce.runner.suite.schema import SuiteFile
 from autoreproduce.trials.metrics_file import parse_metrics
 
-SUITE = "name: a\ntasks: [lsm, {name: bspm, instruction: Be brief}]\nvariants: {a: {}, b: {settings: {k: 5}}}\n"
 METRICS = {
     "metrics": {"x": 1.5},
     "history": [{"epoch": 1, "loss": 0.4}],
@@ -79,7 +76,6 @@ READERS: Readers = {
     "a.md": (texts, TEXT.encode()),
     "a.ipynb": (notebook, json.dumps(NOTEBOOK).encode()),
     "a.py": (sources, SOURCE.encode()),
-    "suite.yaml": (lambda path: YamlFile(path).read(SuiteFile), SUITE.encode()),
     "points.yaml": (lambda path: read_yaml(path, Points), POINTS),
     "entry.yaml": (entry, ENTRY),
     "metrics.json": (

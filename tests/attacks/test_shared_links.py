@@ -4,7 +4,6 @@ it.
 
 import gzip
 import io
-import json
 import os
 import shutil
 import tarfile
@@ -21,8 +20,6 @@ from autoreproduce.files import shared as shared_files
 from autoreproduce.files.shared import check_tree, copy_tree, inside, read_bytes
 from autoreproduce.papers.files import read_file
 from autoreproduce.runner.find import data_folder
-from autoreproduce.runner.suite.plan import Tasks
-from autoreproduce.runner.suite.schema import read_suite
 
 SECRET = "the host's own secret"
 
@@ -167,20 +164,6 @@ def test_data_with_a_link_out_or_a_pipe_are_refused(tmp_path: Path, host: Path) 
     (data / "train" / "b").symlink_to(host)
     with pytest.raises(UsageError, match="is a link that leads out"):
         data_folder(data)
-
-
-@pytest.mark.parametrize("key", ["paper", "data"])
-def test_what_a_suite_names_beside_itself_lies_there(tmp_path: Path, host: Path, key: str) -> None:
-    suite = tmp_path / "suite"
-    suite.mkdir()
-    (suite / "paper.md").write_text("# A paper")
-    (suite / "mine").symlink_to(host if key == "paper" else tmp_path)
-    entry = {"name": "one", "metric": "error:lower", "paper": "paper.md", key: "mine"}
-    (suite / "s.yaml").write_text(
-        json.dumps({"name": "s", "tasks": [entry], "settings": {"model": "m"}})
-    )
-    with pytest.raises(UsageError, match=r"mine.*is no file below suite"):
-        Tasks(read_suite(suite / "s.yaml")).find("one", "small")
 
 
 def test_a_program_with_links_and_pipes_is_read_without_them(tmp_path: Path, host: Path) -> None:

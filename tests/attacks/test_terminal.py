@@ -9,12 +9,9 @@ import pytest
 
 from autoreproduce import Score
 from autoreproduce.cli.console.scores import print_scores
-from autoreproduce.cli.suites import _print_summary
 from autoreproduce.evaluation.tables.build import Table
 from autoreproduce.evaluation.tables.write import markdown
 from autoreproduce.runner.api_results import note_to_stderr
-from autoreproduce.runner.suite.run import SuiteSummary
-from autoreproduce.runner.suite.view import COLUMNS
 
 OWNED = "\x1b]0;owned\x07\x1b[2Jhello\x9b2J"
 
@@ -30,14 +27,6 @@ def test_an_error_line_holds_no_escapes() -> None:
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == 2 and "missinghello" in done.stderr, done.stderr
     assert is_plain(done.stdout + done.stderr)
-
-
-def test_a_suites_last_line_holds_no_escapes(capsys: pytest.CaptureFixture[str]) -> None:
-    zeros = dict.fromkeys((*COLUMNS, "total", "cost", "tokens", "seconds", "refusals"), 0)
-    limits = {"limit_tokens": None, "limit_dollars": None, "seconds_left": None}
-    state = {"counts": zeros, "rows": [], "cost_known": True, **limits, **zeros}
-    _print_summary(SuiteSummary(Path("suite"), "not scored", OWNED, snapshot=state), json=False)
-    assert is_plain(capsys.readouterr().out)
 
 
 def test_scores_notes_and_tables_hold_no_escapes(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ from sandbox_fixtures import settings_for
 from autoreproduce import Score
 from autoreproduce.claims.verdicts.overall import Method
 from autoreproduce.claims.verdicts.trial_verdict import verdict_of
-from autoreproduce.cli.console.attempts import unmet_in_suite
+from autoreproduce.cli.console.attempts import unmet
 from autoreproduce.config import Settings
 from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.evaluation.judging.material import program_of
@@ -20,8 +20,6 @@ from autoreproduce.evaluation.submission import lay_out
 from autoreproduce.evaluation.tables.rows import read_rows
 from autoreproduce.runner.api_scoring import score, score_request
 from autoreproduce.runner.conclude import add_judgement, conclude
-from autoreproduce.runner.suite.finished import EndedTrial
-from autoreproduce.runner.suite.plan import Planned
 from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.task import Metric, Task
 from autoreproduce.trials.integrity import Integrity, RunEvidence, integrity_of
@@ -262,23 +260,6 @@ def test_work_without_an_optimiser_in_sight_is_not_observed_and_no_finding(tmp_p
     assert with_probe(found, Trial.read(folder)) == found
 
 
-def test_a_suite_may_be_asked_for_verdicts(tmp_path: Path) -> None:
-    planned = [Planned("t", "v", number, "") for number in (1, 2, 3)]
-    for each in planned[:2]:
-        each.folder(tmp_path).parent.mkdir(parents=True, exist_ok=True)
-    concluded(planned[0].folder(tmp_path))
-    ends = ("measured", "failed", "not run")
-    ended = {one: EndedTrial(status=end) for one, end in zip(planned, ends, strict=True)}
-    assert unmet_in_suite(tmp_path, ended, None) == []
-    assert unmet_in_suite(tmp_path, ended, "partly") == [
-        "t/v/2: --require partly is not met: no verdict"
-    ]
-    assert [line[:5] for line in unmet_in_suite(tmp_path, ended, "reproduced")] == [
-        "t/v/1",
-        "t/v/2",
-    ]
-
-
 HISTORY = [{"epoch": n, "test": value} for n, value in enumerate((0.5, 0.4, 0.6, 0.7, 0.8), 1)]
 
 
@@ -298,3 +279,10 @@ def test_the_best_epoch_against_decoys_is_a_choice_by_them(
     seen = RunEvidence(None, 0.1, True, claimed, decoys, partly, HISTORY)
     found = integrity_of(TASK, seen)
     assert {one.kind for one in found.findings if one.kind == "selected"} == kinds
+
+
+def test_a_trial_may_be_asked_for_a_verdict(tmp_path: Path) -> None:
+    found = verdict_of(concluded(tmp_path / "t"))
+    assert unmet(found, "partly") == ""
+    assert unmet(found, "reproduced").startswith("--require reproduced is not met: ")
+    assert unmet(None, "partly") == "--require partly is not met: no verdict"

@@ -9,11 +9,11 @@ import tiny
 from chat_server import chat_server
 
 import autoreproduce
-from autoreproduce import reproduce, run_suite, score
+from autoreproduce import reproduce, score
 from autoreproduce.config import FLAGS, Settings
 from autoreproduce.errors import UsageError
 from autoreproduce.runner.api_results import Reproduction
-from autoreproduce.runner.settings_given import AnySettings, SuiteSettings, TrialSettings
+from autoreproduce.runner.settings_given import AnySettings, TrialSettings
 
 NOTEBOOK = Path(__file__).parents[2] / "docs" / "notebook.ipynb"
 
@@ -55,14 +55,10 @@ def test_a_reproduction_has_its_folder_its_outcome_and_its_number(done: Reproduc
 
 
 def test_a_function_names_every_setting_that_it_takes() -> None:
-    for function, own in ((reproduce, "model"), (run_suite, "budget")):
-        shown = set(inspect.signature(function).parameters)
-        assert set(FLAGS) <= shown, own
-        assert not {"more", "kwargs"} & shown
-    for settings, left_out in ((TrialSettings, "model"), (SuiteSettings, "budget")):
-        assert set(settings.__annotations__) | set(AnySettings.__annotations__) == (
-            set(FLAGS) - {left_out}
-        )
+    shown = set(inspect.signature(reproduce).parameters)
+    assert set(FLAGS) <= shown and not {"more", "kwargs"} & shown
+    taken = set(TrialSettings.__annotations__) | set(AnySettings.__annotations__)
+    assert taken == set(FLAGS) - {"model"}
 
 
 def test_printed_it_is_a_paragraph_and_not_the_paper(done: Reproduction) -> None:
@@ -105,13 +101,6 @@ def test_html_of_a_hostile_name_is_text(done: Reproduction) -> None:
 def test_bad_input_is_one_error(given: dict[str, object], message: str, in_folder: Path) -> None:
     with pytest.raises(UsageError, match=message):
         reproduce(**given)  # type: ignore[arg-type]
-
-
-def test_a_suite_takes_its_settings_by_name(in_folder: Path) -> None:
-    with pytest.raises(UsageError, match="modle: unknown setting: did you mean model"):
-        run_suite("reproducebench", tasks=["lsm"], trials=1, modle="x")
-    with pytest.raises(UsageError, match="the suite has no nowhere"):
-        run_suite("reproducebench", tasks=["nowhere"], model="tape")
 
 
 def test_the_notebook_is_a_notebook_without_outputs() -> None:

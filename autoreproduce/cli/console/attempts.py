@@ -25,14 +25,9 @@ from autoreproduce.evaluation.report.wording import clean
 from autoreproduce.runner.summary import Facts, places, summary
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from autoreproduce.claims.verdicts.trial_verdict import TrialVerdict
     from autoreproduce.runner.api import OpenView
     from autoreproduce.runner.api_results import Reproduction
-    from autoreproduce.runner.suite.finished import EndedTrial
-    from autoreproduce.runner.suite.plan import Planned
-    from autoreproduce.runner.suite.run import SuiteSummary
     from autoreproduce.task import Task
     from autoreproduce.trials.trial import Outcome
 
@@ -198,33 +193,13 @@ def notify_end(done: Reproduction, to: str | None) -> None:
     notify(to, trial_event(done), note_to_stderr)
 
 
-def notify_suite_end(summary: SuiteSummary, name: str, to: str | None) -> None:
-    """The same at the end of a suite."""
-    from autoreproduce.cli.console.notify import notify, suite_event
-    from autoreproduce.runner.api_results import note_to_stderr
-
-    notify(to, suite_event(summary, name), note_to_stderr)
-
-
 def unmet_requirement(done: Reproduction, require: RequireWord | None) -> str:
     """Why the verdict is less than `--require` asks for; "" if it is not."""
-    return _unmet(done.verdict, require) if require else ""
+    return unmet(done.verdict, require) if require else ""
 
 
-def unmet_in_suite(
-    folder: Path, ended: Mapping[Planned, EndedTrial], require: RequireWord | None
-) -> list[str]:
-    """A line for each trial of a suite that ended with less than `--require` asks for."""
-    if require is None:
-        return []
-    from autoreproduce.claims.verdicts.trial_verdict import verdict_of
-
-    done = [planned for planned, end in ended.items() if end.status in ("measured", "failed")]
-    found = [(each, _unmet(verdict_of(each.folder(folder)), require)) for each in done]
-    return [f"{each.key}: {text}" for each, text in found if text]
-
-
-def _unmet(found: TrialVerdict | None, require: RequireWord) -> str:
+def unmet(found: TrialVerdict | None, require: RequireWord) -> str:
+    """Why a verdict is less than `require` asks for; "" if it is not."""
     if found is not None and found.overall.meets(require):
         return ""
     word = found.overall.title if found is not None else "no verdict"

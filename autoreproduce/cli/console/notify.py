@@ -17,7 +17,6 @@ from autoreproduce.errors import UsageError
 
 if TYPE_CHECKING:
     from autoreproduce.runner.api_results import Reproduction
-    from autoreproduce.runner.suite.run import SuiteSummary
 
 BELL = "bell"
 SECONDS = 10.0  # that the receiver has
@@ -66,10 +65,3 @@ def trial_event(done: Reproduction) -> dict[str, Any]:
     title = " on ".join(filter(None, (task.method or task.id, task.dataset)))
     fields = outcome.model_dump(mode="json", include=wanted)
     return {"event": "trial", "title": title, "task": task.id, "folder": str(done.path), **fields}
-
-
-def suite_event(summary: SuiteSummary, name: str) -> dict[str, Any]:
-    """What is sent of a suite."""
-    ended = {"trials": len(summary.ended), "why": summary.why, "reason": summary.reason}
-    places = {"folder": str(summary.folder), "exit_code": summary.exit_code}
-    return {"event": "suite", "title": name, **places, **ended}

@@ -1,8 +1,8 @@
 """Who attempts the jobs of a suite: one contract, and one file an implementation.
 
 `attempt_all` hands jobs out and collects their ends; an executor only starts them somewhere and
-says which ended. A job is plain data (`runner/suite/job.py`), so it can be started by
-`autoreproduce work JOB.json` on any machine. Only the executor that is asked for is imported.
+says which ended. A job is plain data, so any machine can attempt it. Only the executor that is
+asked for is imported.
 """
 
 import threading

@@ -11,7 +11,6 @@ from agent_world import GOOD, agent_file, agent_output, calls_of, printed_json, 
 from chat_server import Answer, chat_server
 
 from autoreproduce.plugins.external_agents.gateway import server as gateway_server
-from autoreproduce.runner.suite.failures import of_outcome
 
 
 @pytest.fixture(autouse=True)
@@ -243,8 +242,6 @@ def test_a_gateway_that_ends_stops_the_trial_which_can_be_resumed(
         done = run_agent(tmp_path, server.base_url, agent, observers=[Watch()])
         assert done.outcome.status == "stopped"
         assert done.outcome.details["error"] == "gateway"
-        ended, again = of_outcome(done, False)  # in a suite it is retried, and nobody's failure
-        assert (ended.status, again) == ("not scored", True)
         done = run_agent(tmp_path, server.base_url, agent)
     assert done.outcome.status == "measured"
     assert any("interrupted after 1 calls" in each for each in done.outcome.warnings)

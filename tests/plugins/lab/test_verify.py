@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 from chat_server import chat_server
+from needs import needs_suites
 from pydantic import ValidationError
 from sandbox_fixtures import settings_for
 
-from autoreproduce import run_suite, verify
+import autoreproduce
+from autoreproduce import verify
 from autoreproduce.claims.verdicts.trial_verdict import verdict_of
 from autoreproduce.errors import UsageError
 from autoreproduce.files.tree import Tree
@@ -139,6 +141,7 @@ def test_after_an_outage_nothing_is_planned_or_run_again(tmp_path: Path) -> None
     assert found and found.claims[0].verdict.word == "reproduced"
 
 
+@needs_suites
 @pytest.mark.slow
 def test_in_a_suite_the_solver_is_the_code(tmp_path: Path) -> None:
     task = f'{{name: means, metric: "first_claim:higher", paper: {tmp_path}/paper.md}}'
@@ -146,7 +149,7 @@ def test_in_a_suite_the_solver_is_the_code(tmp_path: Path) -> None:
     suite.write_text(f'name: v\ntasks: [{task}]\nsolver: "code:{handed_in(tmp_path)}"\n')
     with chat_server([CLAIMS, PLAN, FOUND, json.dumps({"notes": []})]) as server:
         how = {"sandbox": "process", "model": "any", "base_url": server.base_url}
-        run_suite(suite, out=tmp_path / "runs", **how)
+        autoreproduce.run_suite(suite, out=tmp_path / "runs", **how)
     [verdict] = (tmp_path / "runs").rglob("verdict.json")
     found = verdict_of(verdict.parent)
     assert found and found.claims[0].verdict.word == "reproduced"

@@ -4,14 +4,15 @@ import json
 from pathlib import Path
 
 import pytest
+from needs import needs_suites
 from sandbox_helpers import ISOLATING
 
+import autoreproduce
 from autoreproduce.benchmarks import open_benchmark
 from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
 from autoreproduce.plugins.masked.dataset import load_dataset
 from autoreproduce.plugins.masked.taskset import PAPER_FILE
-from autoreproduce.runner.api import plan_suite
 from autoreproduce.sandboxes.setup import SandboxSetup
 
 NAME = "0101.00001"
@@ -79,6 +80,7 @@ def test_its_profile_of_data_is_no_path(public, tmp_path) -> None:
     assert not (tmp_path / "escaped").exists()
 
 
+@needs_suites
 def test_its_tasks_are_called_as_folders_can_be(tmp_path) -> None:
     (paper := tmp_path / "set" / "p" / "code").mkdir(parents=True)
     (paper / "main.py").write_text("def f(x):\n    return x + 1\n")
@@ -90,4 +92,4 @@ def test_its_tasks_are_called_as_folders_can_be(tmp_path) -> None:
     fields = "benchmark: autoexperiment\noptions: {dataset: set, n: 1}\ntasks: all\n"
     (tmp_path / "s.yaml").write_text(f"name: s\nsolver: agentless\n{fields}")
     with pytest.raises(UsageError, match=r"'p_x/.*' is called as no folder can be"):
-        plan_suite(tmp_path / "s.yaml")
+        autoreproduce.plan_suite(tmp_path / "s.yaml")

@@ -3,23 +3,22 @@
 from pathlib import Path
 
 import pytest
-from suite_world import lay_out, run
+from needs import needs_suites
 from typer.testing import CliRunner
 
+import autoreproduce
 from autoreproduce.cli.app import app
 from autoreproduce.content import folder
 from autoreproduce.errors import UsageError
-from autoreproduce.runner.suite.plan import Plan
-from autoreproduce.runner.suite.results import read_rows
-from autoreproduce.runner.suite.schema import read_suite
+from autoreproduce.trials.trial import Trial
+
+pytestmark = needs_suites
 
 
 def test_names_with_commas_are_named_in_a_list_with_commas():
-    suite = read_suite(Path("autoexperiment"))
-    suite.change_options({"n": [1, 2]})
-    plan = Plan(suite)
-    plan.choose(
-        tasks=["rotary-pairs_0,1,choir-row_2,quay-gauge_0,2"], variants=["agentless"], trials=1
+    tasks = ["rotary-pairs_0,1,choir-row_2,quay-gauge_0,2"]
+    plan = autoreproduce.plan_suite(
+        "autoexperiment", tasks, variants=["agentless"], trials=1, n=["1", "2"]
     )
     names = [trial.task for trial in plan.trials]
     assert sorted(names) == ["choir-row_2", "quay-gauge_0,2", "rotary-pairs_0,1"]
@@ -27,6 +26,8 @@ def test_names_with_commas_are_named_in_a_list_with_commas():
 
 @pytest.mark.slow
 def test_a_masked_task_is_of_its_benchmark_and_none_of_the_users_own(tmp_path: Path) -> None:
+    from suite_world import lay_out, run
+
     tape = folder("autoexperiment") / "tapes/adaptive-rate.jsonl"
     file = lay_out(
         tmp_path,
@@ -36,7 +37,8 @@ def test_a_masked_task_is_of_its_benchmark_and_none_of_the_users_own(tmp_path: P
         settings={"model": f"tape:{tape}"},
     )
     assert run(file, "http://127.0.0.1:1").exit_code == 0
-    assert [row["benchmark"] for row in read_rows(tmp_path / "out")] == ["autoexperiment"]
+    records = list((tmp_path / "out").glob("trials/*/*/*/trial.json"))
+    assert [Trial.read(each.parent).record.benchmark for each in records] == ["autoexperiment"]
 
 
 @pytest.mark.parametrize("flags", [["--n", "²"], ["--budget", "much", "--dry-run"]])

@@ -5,15 +5,14 @@ from pathlib import Path
 
 import pytest
 from benchmark_contract import check_failed_is_not_measured, check_loaded_again, trial_of
+from needs import needs_suites
 
+import autoreproduce
 from autoreproduce import Submission
 from autoreproduce.benchmarks import OptionError, benchmark_of, open_benchmark
 from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
-from autoreproduce.runner.api import plan_suite
 from autoreproduce.runner.request import task_digest
-from autoreproduce.runner.suite.plan import Plan
-from autoreproduce.runner.suite.schema import read_suite
 from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.trials.steps import ModelResult
 
@@ -68,25 +67,28 @@ def test_a_paper_of_paperbench_is_graded_by_a_command(papers: Path, tmp_path: Pa
     assert f"autoreproduce grade {tmp_path / 'trial'} {papers / 'b-paper'}" in made.reason
 
 
+@needs_suites
 def test_a_suite_names_paperbench_by_a_path_beside_its_file(papers: Path) -> None:
     file = papers.parent / "suite.yaml"
     file.write_text("name: p\nbenchmark: paperbench\noptions: {data: papers}\ntasks: all\n")
-    plan = Plan(read_suite(file))
-    plan.choose()
+    plan = autoreproduce.plan_suite(file)
     assert [trial.task for trial in plan.trials] == ["a-paper", "b-paper"]
 
 
+@needs_suites
 def test_the_suite_that_ships_takes_a_clone_and_solvers(papers: Path) -> None:
-    plan = plan_suite("paperbench", ["a-paper"], dataset=papers)
+    plan = autoreproduce.plan_suite("paperbench", ["a-paper"], dataset=papers)
     assert list(plan.suite.variants) == ["whole", "no-lineage", "with-diagrams"]
-    plan = plan_suite("paperbench", dataset=papers, solvers=["autoreproduce,agent:codex"])
+    plan = autoreproduce.plan_suite(
+        "paperbench", dataset=papers, solvers=["autoreproduce,agent:codex"]
+    )
     assert [(trial.task, plan.solver(trial.variant)) for trial in plan.trials] == [
         (task, solver)
         for task in ("a-paper", "b-paper")
         for solver in ("autoreproduce", "agent:codex")
     ]
     with pytest.raises(UsageError, match="--dataset"):
-        plan_suite("paperbench")
+        autoreproduce.plan_suite("paperbench")
 
 
 def test_the_mode_is_told_and_is_no_other_task_by_where_the_paper_lies(papers: Path) -> None:

@@ -1,0 +1,49 @@
+"""The commands `report` and `badge`: a finished trial's page again, and its mark in a README."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from autoreproduce.cli.help import CommandApp
+from autoreproduce.errors import UsageError
+
+app = CommandApp()
+
+
+@app.command()
+def report(
+    *,
+    folder: Annotated[Path, typer.Argument(help="a trial's folder, or a suite's")],
+    pdf: Annotated[
+        bool, typer.Option("--pdf", help="of a trial: print it too, by Chromium")
+    ] = False,
+) -> None:
+    """Write a trial's report again, or a suite's static site."""
+    from autoreproduce.trials.folders import trials_below
+
+    if trials_below(folder) not in ([], [folder]):
+        if pdf:
+            raise UsageError("--pdf prints a trial's report", fix="name a trial's folder")
+        from autoreproduce.evaluation.site.content import write_site
+
+        print(write_site(folder))
+        return
+    from autoreproduce.evaluation.report import write_report
+    from autoreproduce.trials.trial import Trial
+
+    record = Trial.read(folder).record
+    page = write_report(folder, record.stored_task() if record.task_json else None)
+    print(page)
+    if pdf:
+        from autoreproduce.evaluation.report.pdf import write_pdf
+
+        print(write_pdf(page))
+
+
+@app.command()
+def badge(*, folder: Annotated[Path, typer.Argument(help="a trial's folder")]) -> None:
+    """Write a trial's badge.svg, and print its line for a README."""
+    from autoreproduce.evaluation.report.badge import write_badge
+
+    print(write_badge(folder))

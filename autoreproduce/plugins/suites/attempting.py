@@ -1,0 +1,92 @@
+"""The attempt of one job, retried after a pause if what it runs on failed.
+
+The same for a thread of the runner and for a worker on another machine; `Surroundings` holds what
+differs: whose budget is asked, what limits the calls, where the GPUs come from.
+
+What a call may cost is reserved with the suite before the call, so parallel trials cannot exceed
+the limit together. What is in a trial's journal was counted when the suite began, and is not
+counted again as it is replayed.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+from autoreproduce.config import Settings
+from autoreproduce.models.budget import Budget
+from autoreproduce.plugins.suites import failures
+from autoreproduce.plugins.suites.finished import EndedTrial, write_ended, write_mark
+from autoreproduce.plugins.suites.job import Job
+from autoreproduce.runner.attempt import Request, Shared, attempt
+from autoreproduce.trials.steps import Observer
+
+RESUME = "the same command resumes it"
+
+
+@dataclass
+class Surroundings:
+    """What attempts on one machine have in common.
+
+    `budget`: the suite's. `guard` is given each chat model that was opened. `machine` gives the
+    settings with this machine's share of processors and its GPUs, held while the trial is
+    attempted. `ending`: True if no further attempt makes sense.
+    """
+
+    budget: Budget
+    stop: threading.Event
+    guard: Callable[[Any, str], Any]
+    machine: Callable[[Settings], AbstractContextManager[Settings]]
+    starts: AbstractContextManager[Any] = field(default_factory=nullcontext)
+    ending: Callable[[], bool] = lambda: False
+    note: Callable[[str], None] = lambda text: None
+
+
+def attempt_job(job: Job, around: Surroundings, observer: Observer) -> EndedTrial:
+    """How the trial ended, which is written into its folder too."""
+    began, attempts = time.monotonic(), 0
+    while True:
+        attempts += 1
+        ended, again = _attempt_once(job, around, observer)
+        pauses = job.retry_after[attempts - 1 :]
+        if not again or not pauses or around.ending():
+            break
+        words = job.key.replace("/", " · ")
+        around.note(f"{words}: {ended.reason} (again in {pauses[0]:g} s)")
+        if around.stop.wait(pauses[0]):
+            break
+    ended.attempts = attempts
+    ended.seconds = ended.seconds or round(time.monotonic() - began, 1)
+    write_ended(job.folder, ended)
+    return ended
+
+
+def _attempt_once(job: Job, around: Surroundings, observer: Observer) -> tuple[EndedTrial, bool]:
+    """How the attempt ended, and whether a retry may help."""
+    try:
+        folder = write_mark(job.folder, job.mark)
+        settings = job.loaded_settings()
+        budget = Budget.parse(settings.budget.total, around.budget, around.stop)
+        with around.machine(settings.having(max_retries=0)) as prepared:  # the gate retries
+            done = attempt(
+                Request(
+                    job.content,
+                    prepared,
+                    solver=job.solver,
+                    out=folder,
+                    number=job.number,
+                    paper_file=job.paper,
+                    data=job.data,
+                    command=job.command,
+                    observers=[observer],
+                    shared=Shared(budget, around.guard, around.starts),
+                )
+            )
+    except KeyboardInterrupt:
+        stopped = EndedTrial(status="stopped", reason=f"stopped by the user: {RESUME}")
+        return stopped, False
+    except (Exception, SystemExit) as error:  # a solver that exits must not end its worker
+        return failures.of_error(error)
+    return failures.of_outcome(done, budget.exhausted)

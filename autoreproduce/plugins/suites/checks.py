@@ -1,0 +1,55 @@
+"""Checks before a suite begins: no other process runs it, and its models can be opened."""
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from autoreproduce.errors import TrialError, UsageError
+from autoreproduce.models.budget import Budget
+from autoreproduce.plugins.suites.plan import Plan, Planned
+from autoreproduce.runner.choose import choose_model
+from autoreproduce.trials.folders import SCRIPTS, TRIALS, refuse_links
+
+
+def check_models(plan: Plan, finished: Collection[Planned], budget: Budget) -> None:
+    """Open the model of each variant, and look up its price unless tokens are limited.
+
+    Raises UsageError that names the variant.
+    """
+    for name in dict.fromkeys(trial.variant for trial in plan.trials if trial not in finished):
+        settings = plan.settings(name)
+        first = next(trial for trial in plan.trials if trial.variant == name)
+        task = plan.tasks.find(first.task, settings.profile).task
+        try:
+            choice = choose_model(settings, task, plan.solver(name))
+            choice.check_budget(budget, Budget.parse(settings.budget.total))
+        except UsageError as error:
+            raise UsageError(f"variant {name}: {error.what}", fix=error.fix) from None
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """The suite's folder for this process alone. Raises TrialError if another process has it."""
+    refuse_links(folder, (*TRIALS, SCRIPTS))
+    lock = FileLock(folder / ".lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise TrialError(
+            f"{folder} is being run by another process",
+            fix=f"wait for it, watch it (autoreproduce watch {folder}), or give --out another "
+            "folder",
+            retryable=True,
+        ) from None
+    except OSError as error:
+        raise TrialError(
+            f"cannot lock {folder} ({error.strerror})",
+            fix="make room, then run the same command",
+            retryable=True,
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()

@@ -1,0 +1,125 @@
+"""What a suite may take: the estimates of its trials (`runner.estimate`), by task and variant."""
+
+import json
+import sys
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from autoreproduce.evaluation.report.wording import short_count
+from autoreproduce.models.budget import Budget
+from autoreproduce.plugins.suites.finished import check
+from autoreproduce.plugins.suites.plan import Plan, Planned
+from autoreproduce.runner.estimate import Estimate, dollar_words, estimate, spread_words
+from autoreproduce.runner.past_trials import TrialKind, earlier_trials, text_tokens
+
+# Task and variant, trials planned, and what the unfinished ones may take.
+Line = tuple[tuple[str, str], int, Estimate]
+
+
+def print_estimate(
+    plan: Plan, folder: Path, workers: int, budget: str | None, as_json: bool
+) -> None:
+    """The plan as a table by task and variant: trials, finished ones, what the rest may take."""
+    Budget.parse(budget)  # refused now, and not by the command that is to run it
+    finished = check(plan, folder) if folder.exists() else {}
+    rows, whole = _estimates(plan, finished)
+    head = {
+        "suite": plan.suite.name,
+        "folder": str(folder),
+        "workers": workers,
+        "budget": budget,
+        "trials": len(plan.trials),
+        "finished": len(finished),
+    }
+    if as_json:
+        lines = [
+            {"task": key[0], "variant": key[1], "planned": count, **part.as_json()}
+            for key, count, part in rows
+        ]
+        print(json.dumps({"event": "plan", **head, "rows": lines, "all": whole.as_json()}))
+    else:
+        _print(head, rows, whole, workers)
+
+
+def _estimates(plan: Plan, finished: Collection[Planned]) -> tuple[list[Line], Estimate]:
+    """A line for each task and variant, and their sum."""
+    runs = {plan.settings(trial.variant).runs_dir for trial in plan.trials}
+    earlier = [each for path in sorted(runs) if path.is_dir() for each in earlier_trials(path)]
+    rows, whole = [], Estimate()
+    for key in dict.fromkeys((trial.task, trial.variant) for trial in plan.trials):
+        trials = [trial for trial in plan.trials if (trial.task, trial.variant) == key]
+        left = [trial for trial in trials if trial not in finished]
+        part = Estimate()
+        if left:
+            one = estimate(_wanted(plan, left[0]), plan.settings(key[1]), earlier)
+            part = one.times(len(left))
+            whole = whole.plus(part)
+        rows.append((key, len(trials), part))
+    return rows, whole
+
+
+def _wanted(plan: Plan, planned: Planned) -> TrialKind:
+    """The trial as an estimate sees it; what arXiv would give isn't fetched for its length."""
+    profile = plan.settings(planned.variant).identity()["profile"]
+    task = plan.tasks.find(planned.task, profile).task
+    fetched = task.arxiv_id is not None and not plan.settings(planned.variant).papers.offline
+    paper = text_tokens(task.digest) if task.digest and not fetched else None
+    return TrialKind(planned.task, profile, plan.solver(planned.variant), task.writes, paper)
+
+
+def _print(head: dict[str, Any], rows: list[Line], whole: Estimate, workers: int) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    names = ("task", "variant", "trials", "to run", "calls", "tokens", "dollars", "hours", "from")
+    for number, name in enumerate(names):
+        table.add_column(name, justify="right" if 1 < number < 8 else "left", no_wrap=True)
+    for (task, variant), count, part in rows:
+        table.add_row(task, variant, str(count), str(part.trials), *_estimate_cells(part))
+    sums = (str(head["trials"]), str(whole.trials), *_estimate_cells(whole)[:-1])
+    table.add_row("all", "", *sums, style="bold")
+    Console(file=sys.stdout, width=None if sys.stdout.isatty() else 140).print(table)
+    at_once = max(min(workers, whole.trials), 1)
+    seconds = whole["seconds"]
+    hours = f"about {spread_words(seconds.times(1 / at_once), _hours)}" if seconds else "unknown"
+    print(f"Hours, {workers} at once: {hours}. Budget: {head['budget'] or 'none'}.")
+    print(f"Folder: {head['folder']}")
+    for note in _notes(rows):
+        print(note)
+
+
+def _notes(rows: list[Line]) -> list[str]:
+    """Why a figure is unknown, and what the others rest on."""
+    parts = [part for _, _, part in rows if part.trials]
+    notes = []
+    if any(part.like and not part.own for part in parts):
+        notes.append(
+            "shipped: live trials of the solver that ship with autoreproduce (eval/costs.yaml); "
+            "your own count as soon as there are some"
+        )
+    if any(not part.like for part in parts):
+        notes.append("unknown: no earlier trial of that solver, yours or shipped")
+    if any(part.like and part["dollars"] is None for part in parts):
+        notes.append("dollars unknown: name a --model with a known price, or give --price")
+    if any(part.like and part["seconds"] is None for part in parts):
+        notes.append("hours unknown: nobody measured a program of that profile")
+    return notes
+
+
+def _estimate_cells(part: Estimate) -> list[str]:
+    if not part.trials:
+        return ["0", "0", "0", "0", ""]
+    kind = "earlier" if part.own else "shipped"
+    return [
+        spread_words(part["calls"], "{:,.0f}".format),
+        spread_words(part["tokens"], lambda value: short_count(round(value))),
+        spread_words(part["dollars"], dollar_words),
+        spread_words(part["seconds"], _hours),
+        f"{part.like} {kind}" if part.like else "none",
+    ]
+
+
+def _hours(seconds: float) -> str:
+    return f"{seconds / 3600:.2g}"

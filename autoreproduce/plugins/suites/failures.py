@@ -1,0 +1,75 @@
+"""What ended a trial: the solver itself, which is data, or what it runs on, which is not its
+failure.
+
+The error's facts decide, as the attempt wrote them down. What may pass (an endpoint or a daemon
+that is down, a full disk) is retried; what will not pass by waiting (a refused key, a damaged PDF,
+a tape of another trial) is not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from autoreproduce.errors import (
+    AutoReproduceError,
+    BudgetError,
+    ContextError,
+    ExecutorError,
+    ModelError,
+    SandboxError,
+    TrialError,
+)
+from autoreproduce.plugins.suites.finished import EndedTrial
+
+if TYPE_CHECKING:
+    from autoreproduce.runner.attempt import Finished
+
+SYSTEM = "system"  # the kind of an OSError
+BUG = "bug"  # of any other error that is none of ours
+SOLVERS_OWN = {ContextError.kind, BudgetError.kind}  # its own prompt, its own budget
+# What, met again and again, will meet every trial.
+SHARED = {ModelError.kind, SandboxError.kind, TrialError.kind, ExecutorError.kind, SYSTEM}
+
+
+def of_outcome(done: Finished, out_of_money: bool) -> tuple[EndedTrial, bool]:
+    """How a trial that came to an outcome ended, and whether another attempt may help.
+
+    `out_of_money`: it was the suite's budget that stopped it, not one of its own.
+    """
+    outcome = done.outcome
+    usage, kind = outcome.usage, str(outcome.details.get("error", ""))
+    ended = EndedTrial(
+        status="measured",
+        reason=outcome.reason,
+        kind=kind,
+        seconds=outcome.seconds,
+        cost=outcome.cost,
+        tokens=usage.get("input", 0) + usage.get("output", 0),
+        metric=outcome.metric,
+        gap=outcome.gap,
+        integrity=outcome.integrity,
+        recomputed=outcome.recomputed,
+    )
+    if outcome.status != "stopped":
+        ended.status = outcome.status
+    elif not kind or (kind == BudgetError.kind and out_of_money):
+        ended.status = "stopped"
+    elif kind in SOLVERS_OWN:
+        ended.status = "failed"
+    else:
+        ended.status = "not scored"
+    return ended, ended.status == "not scored" and bool(outcome.details.get("retryable"))
+
+
+def of_error(error: BaseException) -> tuple[EndedTrial, bool]:
+    """The same for an error that left no outcome: before the trial began, or because its folder
+    cannot be written.
+    """
+    if isinstance(error, AutoReproduceError):
+        kind, reason, retryable = error.kind, str(error), error.retryable
+    elif isinstance(error, OSError):
+        kind, reason, retryable = SYSTEM, str(error), True
+    else:
+        reason = f"{type(error).__name__}: {error}"
+        return EndedTrial(status="not scored", reason=reason, kind=BUG, cost=None), False
+    return EndedTrial(status="not scored", reason=reason, kind=kind), retryable

@@ -1,0 +1,182 @@
+"""The finished trials of a suite, read from its folder, and what all of its trials spent.
+
+A finished trial is identified by the digest of all that determines it. A folder whose content
+differs from the suite's file is refused with the difference: rows of two experiments in one table
+would look like one.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+from autoreproduce.errors import TrialError, UsageError
+from autoreproduce.plugins.suites.plan import MARK, Plan, Planned
+from autoreproduce.trials.journal import write_whole
+from autoreproduce.trials.journal_reader import read_journal
+from autoreproduce.trials.steps import dollars_of, model_results
+from autoreproduce.trials.summary import TrialSummary, read_json
+from autoreproduce.trials.trial import Outcome
+
+ENDED = "ended.json"
+Status = Literal["measured", "failed", "not scored", "stopped", "not run"]
+SCORED: tuple[Status, ...] = ("measured", "failed")
+
+
+class EndedTrial(BaseModel):
+    """ended.json: how the attempt of one trial ended, for the suite.
+
+    `measured` and `failed` are the solver's own results and are data. `not scored`: the model's
+    endpoint, the sandbox or the disk failed in all `attempts`. `stopped`: by the user or the
+    suite's budget. `not run`: not begun.
+    """
+
+    status: Status
+    reason: str = ""
+    kind: str = ""
+    attempts: int = 1
+    seconds: float = 0.0
+    cost: float | None = 0.0
+    tokens: int = 0
+    metric: float | None = None
+    gap: float | None = None
+    verdict: str = ""
+    integrity: str = ""
+    recomputed: bool = True
+
+    @property
+    def scored(self) -> bool:
+        """True if the solver itself left a number or failed."""
+        return self.status in SCORED
+
+
+def finished(folder: Path) -> EndedTrial | None:
+    """How the trial of a folder ended, None if it is still to be attempted or resumed."""
+    outcome = TrialSummary(folder).scored
+    if outcome is None:
+        return None
+    shared = EndedTrial.model_fields.keys() & Outcome.model_fields.keys()
+    return EndedTrial(**outcome.model_dump(include=shared), tokens=outcome.tokens)
+
+
+def check(plan: Plan, suite: Path) -> dict[Planned, EndedTrial]:
+    """The finished trials of a plan. Raises UsageError if a folder was made with other content."""
+    done, changed = {}, _changed_outside(plan, suite)
+    for planned in plan.trials:
+        folder = planned.folder(suite)
+        mark = read_json(folder / MARK)
+        if mark is None:
+            continue
+        if mark.get("digest") != planned.digest:
+            changed[planned] = _difference(mark.get("parts") or {}, plan, planned)
+        elif (ended := finished(folder)) is not None and (folder / "report.html").exists():
+            done[planned] = ended
+    if changed:
+        raise UsageError(_refusal(suite, changed))
+    return done
+
+
+def _changed_outside(plan: Plan, suite: Path) -> dict[Planned, str]:
+    """Trials that the plan leaves out and whose variant has changed: it must be one in all rows."""
+    ours, found = {trial.folder(suite) for trial in plan.trials}, {}
+    like = {trial.variant: trial for trial in plan.trials}
+    for folder in trial_folders(suite):
+        mark = read_json(folder / MARK) or {}
+        if folder in ours or mark.get("variant") not in like:
+            continue
+        same = like[mark["variant"]]
+        if difference := _difference(mark.get("parts") or {}, plan, same, _is_of_variant):
+            other = Planned(mark["task"], mark["variant"], mark["number"], mark["digest"])
+            found[other] = difference
+    return found
+
+
+def _is_of_variant(part: str) -> bool:
+    """True for what must be the same in all trials of a variant."""
+    return not part.startswith("task") and part != "settings seed"
+
+
+def _difference(
+    old: dict[str, Any],
+    plan: Plan,
+    planned: Planned,
+    matters: Callable[[str], bool] = lambda part: True,
+) -> str:
+    new = json.loads(json.dumps(plan.parts(planned.task, planned.variant, planned.number)))
+    pairs = [(key, old.get(key), new.get(key)) for key in sorted({*old, *new}) if matters(key)]
+    return ", ".join(f"{key}: {was!r} → {is_!r}" for key, was, is_ in pairs if was != is_)
+
+
+def _refusal(suite: Path, changed: dict[Planned, str]) -> str:
+    """One line; trials with the same difference are listed together."""
+    by_difference: dict[str, list[Planned]] = {}
+    for planned, difference in changed.items():
+        by_difference.setdefault(difference, []).append(planned)
+    parts = [
+        f"{those[0].words}{f' and {len(those) - 1} more' if len(those) > 1 else ''} ({difference})"
+        for difference, those in list(by_difference.items())[:3]
+    ]
+    return (
+        f"{len(changed)} trials in {suite} were made with other content: {'; '.join(parts)}. "
+        "Restore that, or give --out a new folder"
+    )
+
+
+def spent(suite: Path) -> Iterator[tuple[int, float | None]]:
+    """Tokens and dollars (None: unknown) of each trial in a suite's folder, finished or not."""
+    for folder in trial_folders(suite):
+        ended = finished(folder)
+        yield (ended.tokens, ended.cost) if ended else spent_so_far(folder)
+
+
+def spent_so_far(folder: Path) -> tuple[int, float | None]:
+    """Tokens and dollars in a trial's journal; of a damaged one they are unknown."""
+    try:
+        calls = model_results(read_journal(folder / "steps.jsonl"))
+    except TrialError:
+        return 0, None
+    return sum(call.usage.total for call in calls), dollars_of(calls)
+
+
+def trial_folders(suite: Path) -> Iterable[Path]:
+    """The folders of the trials that were begun."""
+    return sorted(path.parent for path in (suite / "trials").glob(f"*/*/*/{MARK}"))
+
+
+def write_mark(folder: Path, mark: str) -> Path:
+    """The trial's folder, with its place in the suite in planned.json. Raises TrialError."""
+    if not (folder / MARK).exists():
+        make_folder(folder)
+        write_whole(folder / MARK, mark)
+    with suppress(OSError):
+        (folder / ENDED).unlink()
+    return folder
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder with all above it. Raises TrialError if it cannot be made."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TrialError(
+            f"cannot make {folder} ({error.strerror})",
+            fix="make room, then run the same command",
+            retryable=True,
+        ) from error
+
+
+def write_ended(folder: Path, ended: EndedTrial) -> None:
+    """Write how the trial ended; on a full disk the trial's own files are enough."""
+    with suppress(OSError, TrialError):
+        write_whole(folder / ENDED, ended.model_dump_json(indent=1))
+
+
+def read_ended(folder: Path) -> EndedTrial | None:
+    """What was written of the end of a trial's last attempt, None if there is nothing."""
+    try:
+        return EndedTrial.model_validate(read_json(folder / ENDED))
+    except ValueError:
+        return None

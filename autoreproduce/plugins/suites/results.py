@@ -1,0 +1,295 @@
+"""The rows of a suite: one a trial, as CSV (and Parquet), with all that groups and audits need.
+
+They are read from the trials' folders alone, so they can be made again at any time, also for a
+suite that was killed. A trial that was planned and has no result is a row too: a table that leaves
+it out would count too few.
+"""
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from autoreproduce.errors import TrialError, UsageError
+from autoreproduce.evaluation.scoring import read_scores
+from autoreproduce.files.csv_text import csv_text
+from autoreproduce.models.errors import shown
+from autoreproduce.plugins.suites.finished import ENDED, finished, spent_so_far
+from autoreproduce.plugins.suites.plan import MARK, Plan
+from autoreproduce.trials.chain import chain_warning
+from autoreproduce.trials.journal import write_whole
+from autoreproduce.trials.machines import read_machines
+from autoreproduce.trials.summary import TrialSummary, read_json
+from autoreproduce.trials.trial import now
+
+SUITE, CSV, PARQUET = "suite.json", "results.csv", "results.parquet"
+PHASES = (
+    "paper",
+    "literature_review",
+    "claims",
+    "paper_lineage",
+    "data_acquisition",
+    "method_replication",
+    "experiment_execution",
+    "refactoring",
+    "full_run",
+)
+# Name and SQL type of each column; JSON in columns whose content differs from solver to solver.
+COLUMNS = {
+    "suite": "VARCHAR",
+    "benchmark": "VARCHAR",
+    "task": "VARCHAR",
+    "profile": "VARCHAR",
+    "variant": "VARCHAR",
+    "trial": "INTEGER",
+    "solver": "VARCHAR",
+    "status": "VARCHAR",
+    "scored": "BOOLEAN",
+    "reason": "VARCHAR",
+    "ended_in": "VARCHAR",
+    "attempts": "INTEGER",
+    "ran": "BOOLEAN",
+    "gave_number": "BOOLEAN",
+    "metric_name": "VARCHAR",
+    "direction": "VARCHAR",
+    "metric": "DOUBLE",
+    "claimed": "DOUBLE",
+    "recomputed": "BOOLEAN",
+    "integrity": "VARCHAR",
+    "reference": "DOUBLE",
+    "reference_low": "DOUBLE",
+    "reference_high": "DOUBLE",
+    "gap": "DOUBLE",
+    "within_band": "BOOLEAN",
+    "verdict": "VARCHAR",
+    "sentence": "VARCHAR",
+    "stand_in": "VARCHAR",
+    "cost": "DOUBLE",
+    "calls": "INTEGER",
+    "executions": "INTEGER",
+    "tokens_in": "BIGINT",
+    "tokens_cached": "BIGINT",
+    "tokens_out": "BIGINT",
+    "tokens_reasoning": "BIGINT",
+    "seconds": "DOUBLE",
+    **{f"seconds_{phase}": "DOUBLE" for phase in PHASES},
+    "phases": "VARCHAR",
+    "model": "VARCHAR",
+    "models_answered": "VARCHAR",
+    "replayed": "BOOLEAN",
+    "judge": "VARCHAR",
+    "scores": "VARCHAR",
+    "seed": "BIGINT",
+    "settings": "VARCHAR",
+    "settings_digest": "VARCHAR",
+    "task_digest": "VARCHAR",
+    "prompts": "VARCHAR",
+    "digest": "VARCHAR",
+    "sandbox": "VARCHAR",
+    "version": "VARCHAR",
+    "python": "VARCHAR",
+    "versions": "VARCHAR",
+    "processor": "VARCHAR",
+    "cpus": "INTEGER",
+    "memory_gb": "DOUBLE",
+    "gpus": "VARCHAR",
+    "hardware": "VARCHAR",
+    "hosts": "VARCHAR",
+    "machines": "VARCHAR",
+    "created": "VARCHAR",
+    "warnings": "INTEGER",
+    "journal": "VARCHAR",
+    "folder": "VARCHAR",
+}
+Row = dict[str, Any]
+
+
+def write_plan(folder: Path, plan: Plan, command: str) -> None:
+    """Write suite.json: the suite's trials, also those of earlier commands with other choices."""
+    before = read_json(folder / SUITE) or {}
+    trials: list[list[Any]] = [[trial.task, trial.variant, trial.number] for trial in plan.trials]
+    trials += [each for each in before.get("trials", []) if each not in trials]
+    runs = [*before.get("runs", []), {"at": now(), "command": shown(command)}][-20:]
+    suite = {
+        "name": plan.suite.name,
+        "benchmark": plan.suite.benchmark,
+        "description": plan.suite.description,
+        "variants": sorted({each[1] for each in trials}),
+        "runs": runs,
+        "trials": sorted(trials),
+    }
+    write_whole(folder / SUITE, json.dumps(suite, indent=1))
+
+
+def read_rows(folder: Path) -> list[Row]:
+    """The rows of a suite's folder, read from its trials. Raises UsageError if it is none."""
+    suite = read_json(folder / SUITE)
+    if suite is None or "trials" not in suite:
+        raise UsageError(
+            f"{folder} is no suite's folder (it has no {SUITE}, or another)",
+            fix="name one that `suite` made",
+        )
+    return [_row_of_trial(folder, suite, *trial) for trial in suite["trials"]]
+
+
+def write_results(folder: Path) -> list[Row]:
+    """Write results.csv, and results.parquet where the extra `parquet` is installed.
+
+    Raises TrialError if they cannot be written.
+    """
+    rows = read_rows(folder)
+    write_whole(
+        folder / CSV, csv_text(list(COLUMNS), ([row[name] for name in COLUMNS] for row in rows))
+    )
+    if find_spec("duckdb"):
+        _write_parquet(folder / CSV, folder / PARQUET)
+    return rows
+
+
+def _write_parquet(table: Path, path: Path) -> None:
+    """The CSV again with its types, so that the two cannot differ."""
+    import duckdb
+
+    part = path.with_name(f".{path.name}.part")
+    quoted = str(part).replace("'", "''")
+    types = ", ".join(f"'{name}': '{kind}'" for name, kind in COLUMNS.items())
+    how = "header = true, nullstr = '', quote = '\"', escape = '\"', auto_detect = false"
+    read = f"read_csv(?, {how}, columns = {{{types}}})"
+    try:
+        with duckdb.connect(":memory:", config={"threads": 1}) as database:
+            database.execute(f"COPY (FROM {read}) TO '{quoted}' (FORMAT parquet)", [str(table)])
+        part.replace(path)
+    except (OSError, duckdb.Error) as error:
+        part.unlink(missing_ok=True)
+        raise TrialError(
+            f"cannot write {path} ({error})",
+            fix="make room, then run the same command",
+            retryable=True,
+        ) from error
+
+
+def _row_of_trial(folder: Path, suite: dict[str, Any], task: str, variant: str, number: int) -> Row:
+    """One trial's row; what its folder does not contain is None."""
+    place = folder / "trials" / task / variant / str(number)
+    mark, ended = (read_json(place / name) or {} for name in (MARK, ENDED))
+    found = TrialSummary(place)
+    trial = found.record.model_dump(mode="json") if found.record else {}
+    outcome = found.outcome.model_dump(mode="json") if found.outcome else {}
+    row: Row = dict.fromkeys(COLUMNS)
+    row |= {
+        "suite": suite["name"],
+        "benchmark": suite["benchmark"],
+        "task": task,
+        "variant": variant,
+        "trial": number,
+    }
+    row |= {
+        "folder": str(place.relative_to(folder)),
+        "digest": mark.get("digest"),
+        "prompts": (mark.get("parts") or {}).get("prompts"),
+        "journal": chain_warning(place) or None,
+    }
+    row |= _end_columns(place, outcome, ended)
+    if trial:
+        row |= _task_columns(trial) | _machine_columns(trial, place)
+    return row | _outcome_columns(outcome) | _score_columns(place) if outcome else row
+
+
+def _end_columns(place: Path, outcome: dict[str, Any], ended: dict[str, Any]) -> Row:
+    done = finished(place)
+    begun = (place / "steps.jsonl").exists()
+    status = done.status if done else ended.get("status", "stopped" if begun else "not run")
+    row = {
+        "status": status,
+        "scored": status in ("measured", "failed"),
+        "reason": (outcome if done else ended).get("reason"),
+        "ended_in": outcome.get("phase"),
+        "attempts": ended.get("attempts"),
+    }
+    if done is None and begun:  # what it spent counts although it has no result
+        row["cost"] = spent_so_far(place)[1]
+    return row
+
+
+def _task_columns(trial: dict[str, Any]) -> Row:
+    from autoreproduce.config import digest
+
+    task = trial.get("task_json") or {}
+    metric, settings = task.get("metric") or {}, dict(trial["settings"])
+    settings.pop("seed", None)
+    reference = task.get("measured") or task.get("published") or {}
+    return {
+        "benchmark": task.get("benchmark"),
+        "profile": trial["profile"],
+        "solver": trial["solver"],
+        "model": trial["model"],
+        "seed": trial.get("seed"),
+        "settings": _json_text(settings),
+        "settings_digest": digest(settings),
+        "task_digest": trial["task_digest"],
+        "metric_name": metric.get("name"),
+        "direction": metric.get("direction"),
+        "stand_in": task.get("stand_in") or None,
+        "reference": reference.get("value"),
+        "reference_low": reference.get("low"),
+        "reference_high": reference.get("high"),
+        "replayed": trial.get("replayed") is not None,
+    }
+
+
+def _machine_columns(trial: dict[str, Any], place: Path) -> Row:
+    versions, hardware = trial.get("versions") or {}, trial.get("hardware") or {}
+    machines = read_machines(place, hardware) if trial else []
+    return {
+        "version": versions.get("autoreproduce"),
+        "python": versions.get("python"),
+        "versions": _json_text(versions),
+        "processor": hardware.get("processor"),
+        "cpus": hardware.get("cpus"),
+        "memory_gb": hardware.get("memory_gb"),
+        "gpus": "; ".join(hardware.get("gpus") or []) or None,
+        "hardware": _json_text(hardware),
+        "hosts": "; ".join(dict.fromkeys(each.host for each in machines if each.host)) or None,
+        "machines": _json_text([each.model_dump() for each in machines]) if machines else None,
+        "created": trial.get("created"),
+        "sandbox": (read_json(place / "sandbox.json") or {}).get("name"),
+    }
+
+
+def _outcome_columns(outcome: dict[str, Any]) -> Row:
+    usage, phases = outcome.get("usage") or {}, outcome.get("phases") or {}
+    same = ("metric", "claimed", "recomputed", "gap", "within_band", "seconds", "cost")
+    return {
+        **{key: outcome.get(key) for key in same},
+        "ran": (outcome.get("details") or {}).get("ran"),
+        "gave_number": outcome.get("metric") is not None if outcome else None,
+        "verdict": outcome.get("verdict") or None,
+        "sentence": outcome.get("sentence") or None,
+        "integrity": outcome.get("integrity") or None,
+        "tokens_in": usage.get("input", 0),
+        "tokens_cached": usage.get("cached", 0),
+        "tokens_out": usage.get("output", 0),
+        "tokens_reasoning": usage.get("reasoning", 0),
+        "calls": sum(phase.get("calls", 0) for phase in phases.values()),
+        "executions": sum(phase.get("executions", 0) for phase in phases.values()),
+        **{f"seconds_{name}": phases[name].get("seconds") for name in PHASES if name in phases},
+        "phases": _json_text(phases),
+        "models_answered": "; ".join(outcome.get("details", {}).get("models") or []) or None,
+        "warnings": len(outcome.get("warnings") or []),
+    }
+
+
+def _score_columns(place: Path) -> Row:
+    """The entries of the scorers, and the judges that answered."""
+    try:
+        scores = read_scores(place)
+    except (OSError, TrialError):
+        return {}
+    judges = {str(judge) for each in scores for judge in each.get("judges") or ()}
+    return (
+        {"scores": _json_text(scores), "judge": "; ".join(sorted(judges)) or None} if scores else {}
+    )
+
+
+def _json_text(value: object) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)

@@ -1,0 +1,271 @@
+"""The fields of a suite's YAML file. Unknown ones are errors; every error names its line."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    StringConstraints,
+    field_validator,
+    model_validator,
+)
+
+from autoreproduce.benchmarks import OptionError, benchmark_class, open_benchmark
+from autoreproduce.config import FLAGS, Settings
+from autoreproduce.content import folder
+from autoreproduce.errors import UsageError
+from autoreproduce.files.shared import inside
+from autoreproduce.plugins.suites.lines import Place, YamlFile
+from autoreproduce.runner.executors import parse_options
+from autoreproduce.sandboxes import check_name
+
+if TYPE_CHECKING:
+    from autoreproduce.benchmarks import Benchmark
+
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._,+-]*$", max_length=80)]
+Seconds = Annotated[float, Field(ge=0, le=1e6)]
+# Secrets come from the environment; the others are set by the runner.
+NOT_SET = {"api_key", "github_token", "runs_dir", "record", "seed"}
+
+
+class SuitePart(BaseModel):
+    """A part of a suite: an unknown field is an error."""
+
+    model_config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
+
+
+class TaskEntry(SuitePart):
+    """A task of the benchmark by name, or, with a metric, one of the user's own as in `reproduce`.
+
+    Paths are relative to the suite's file.
+    """
+
+    name: Name
+    metric: str | list[str] | None = Field(
+        None, description="NAME, NAME:higher or NAME:lower; several in a list"
+    )
+    claims: list[str] = Field([], description="as --claim takes them")
+    arxiv: str | None = None
+    paper: Path | None = None
+    data: Path | None = None
+    instruction: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_alone(cls, given: Any) -> Any:
+        return {"name": given} if isinstance(given, str) else given
+
+    @model_validator(mode="after")
+    def _own_has_a_metric(self) -> TaskEntry:
+        if self.metric is None and (self.paper or self.data or self.arxiv):
+            raise ValueError("a task of your own needs its metric: NAME, or NAME:higher")
+        return self
+
+
+class Variant(SuitePart):
+    """One way of attempting the tasks: a solver and settings over the suite's."""
+
+    solver: str | None = None
+    settings: dict[str, Any] = {}
+
+
+class SuiteFile(SuitePart):
+    """A suite or a sweep: tasks × variants × trials."""
+
+    name: Name
+    description: str = ""
+    benchmark: str = Field("reproducebench", description="where the tasks' names are looked up")
+    options: dict[str, Any] = Field({}, description="of the benchmark, as its own schema has them")
+    tasks: list[TaskEntry] | None = Field(description="names, tasks of one's own, or all (None)")
+    variants: dict[Name, Variant] = Field({"default": Variant()}, min_length=1)
+    trials: int = Field(
+        1,
+        ge=1,
+        le=10_000,
+        description="attempts of each task under each variant, each with its own seed",
+    )
+    first_seed: int = Field(
+        0, description="of trial 1; trial n has the seed first_seed + n - 1 under every variant"
+    )
+    solver: str = "autoreproduce"
+    settings: dict[str, Any] = Field({}, description="of all variants")
+    executor: dict[str, dict[str, Any]] = Field(
+        {"local": {}},
+        description="what attempts the trials: a name, or names with their options; the first is "
+        "used if --executor names none",
+    )
+    workers: int = Field(4, ge=1, description="trials at once")
+    budget: str | None = Field(None, description="over the whole suite: dollars or tokens")
+    gpus_per_trial: float = Field(
+        1.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="of those in settings.sandbox.gpus; 0.5 lets two trials share one",
+    )
+    starts: int = Field(4, ge=1, description="containers that may be starting at once")
+    retry_after: list[Seconds] = Field(
+        [5.0, 30.0, 120.0],
+        description="seconds to wait before each further attempt of "
+        "a trial that the model's endpoint, the sandbox or the disk ended",
+    )
+    _source: YamlFile | None = PrivateAttr(None)
+
+    @field_validator("tasks", mode="before")
+    @classmethod
+    def _all_or_some(cls, given: Any) -> Any:
+        if given == "all":
+            return None
+        if not isinstance(given, list) or not given:
+            raise ValueError("give a list of tasks, or all")
+        return given
+
+    @field_validator("tasks")
+    @classmethod
+    def _none_twice(cls, tasks: list[TaskEntry] | None) -> list[TaskEntry] | None:
+        names = [task.name for task in tasks or ()]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"these are there twice: {', '.join(twice)}")
+        return tasks
+
+    @field_validator("executor", mode="before")
+    @classmethod
+    def _name_or_options(cls, given: Any) -> Any:
+        found = {given: {}} if isinstance(given, str) else given
+        if not isinstance(found, dict) or not found:
+            raise ValueError("give a name, or a name with its options: {slurm: {partition: gpu}}")
+        return {str(name): options or {} for name, options in found.items()}
+
+    @field_validator("executor")
+    @classmethod
+    def _known_executor(cls, given: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        for name, options in given.items():
+            try:
+                parse_options(name, options)
+            except UsageError as error:
+                raise ValueError(str(error)) from None
+        return given
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the suite's file, to which its paths are relative."""
+        return self._source.path.parent if self._source else Path()
+
+    def change_options(self, changed: dict[str, Any]) -> None:
+        """What the command line says of the benchmark's options; its paths are relative to there.
+
+        Raises UsageError where the benchmark has no such option, or it does not fit.
+        """
+        for key, value in changed.items():
+            self.options[key] = value.resolve() if isinstance(value, Path) else value
+        self.open_benchmark()
+
+    @property
+    def dataset_option(self) -> str:
+        """The option of the benchmark that --dataset sets."""
+        return getattr(benchmark_class(self.benchmark), "dataset_option", "dataset")
+
+    def change_solvers(self, names: Sequence[str]) -> None:
+        """Attempt the tasks by these solvers, one variant each, in place of the file's variants."""
+        if each := [name.strip() for part in names for name in part.split(",") if name.strip()]:
+            self.variants = {_variant_name(name): Variant(solver=name) for name in each}
+
+    def change_executor(self, name: str | None, changed: dict[str, dict[str, Any]]) -> None:
+        """What the command line says of executors and their options. Raises UsageError."""
+        for each, options in changed.items():
+            self.executor[each] = {**self.executor.get(each, {}), **options}
+            parse_options(each, self.executor[each])
+        if name is not None:
+            parse_options(name, self.executor.get(name, {}))
+            self.executor = {name: self.executor.get(name, {}), **self.executor}
+
+    def open_benchmark(self) -> Benchmark:
+        """The benchmark with its options; their paths are relative to the suite's file.
+
+        Raises UsageError that names the line of what does not fit.
+        """
+        try:
+            return open_benchmark(self.benchmark, self.options, self.path)
+        except OptionError as error:
+            raise self.wrong(("options", *error.place), error.option_fault) from None
+        except UsageError as error:
+            raise self.wrong(("benchmark",), str(error)) from None
+
+    def path(self, named: Path) -> Path:
+        """What the suite's file calls so: a path is relative to it.
+
+        One that says that it lies beside the file must lie there (UsageError).
+        """
+        beside = self.folder.absolute()
+        full = Path(os.path.normpath(beside / named))
+        if full.is_relative_to(beside):
+            inside(beside, full)
+        return self.folder / named
+
+    def wrong(self, place: Place, what: str) -> UsageError:
+        """The error for a field that the schema alone cannot judge."""
+        field = ".".join(map(str, place))
+        return UsageError(self._source.at(place, what) if self._source else f"{field}: {what}")
+
+
+def read_suite(path: Path) -> SuiteFile:
+    """A suite's file, checked: also that each setting exists and has a value of its kind.
+
+    `path` may be the name of one that ships: `reproducebench`, `ablations`. Raises UsageError that
+    names file, line and field.
+    """
+    source = YamlFile(_shipped(path) if not path.is_file() and path.parent == Path() else path)
+    suite = source.read(SuiteFile)
+    suite._source = source
+    _check_settings(suite, ("settings",), suite.settings)
+    for name, variant in suite.variants.items():
+        _check_settings(suite, ("variants", name, "settings"), variant.settings)
+    return suite
+
+
+def _check_settings(suite: SuiteFile, place: Place, settings: dict[str, Any]) -> None:
+    for key, value in settings.items():
+        if (reason := refused(key)) is not None:
+            raise suite.wrong((*place, key), reason)
+        try:
+            check_name(Settings.model_validate({key: value}).sandbox.name)
+        except UsageError as error:
+            raise suite.wrong((*place, key), str(error)) from None
+        except ValueError as error:
+            first = error.errors()[0] if hasattr(error, "errors") else {"msg": str(error)}
+            raise suite.wrong((*place, key), f"{first['msg']} (it is {value!r})") from None
+
+
+def refused(key: str) -> str | None:
+    """Why a suite may not set this, None if it may."""
+    if key in NOT_SET:
+        return {"seed": "set first_seed instead"}.get(key, "a suite cannot set this")
+    known = set(FLAGS) - NOT_SET
+    if key in known:
+        return None
+    close = difflib.get_close_matches(key, known, 1)
+    return f"unknown setting{f': did you mean {close[0]}?' if close else ''}"
+
+
+def _variant_name(solver: str) -> str:
+    """A solver's name as that of a variant: agent:codex is agent-codex."""
+    return re.sub(r"[^A-Za-z0-9._+-]+", "-", solver).strip("-.")[-80:] or "solver"
+
+
+def _shipped(name: Path) -> Path:
+    """The file of that name in eval/suites/ or eval/sweeps/."""
+    found = {path.stem: path for path in sorted(folder("eval").glob("s*s/*.yaml"))}
+    if name.stem not in found:
+        raise UsageError(
+            f"{name} does not exist", fix=f"name a YAML file, or one that ships: {', '.join(found)}"
+        )
+    return found[name.stem]

@@ -1,0 +1,130 @@
+"""A worker: attempts one job in a process of its own, on any machine that sees its folder.
+
+The same whether Slurm started it, Ray, or a person by `autoreproduce work JOB.json`. Nothing runs
+twice: the trial's folder is held by a lease. The suite's budget is asked in its ledger, and the
+pauses after a 429 are everybody's.
+"""
+
+import platform
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from autoreproduce.config import Settings
+from autoreproduce.files.lease import PATIENCE, hold
+from autoreproduce.models.budget import Cost
+from autoreproduce.plugins.suites.attempting import Surroundings, attempt_job
+from autoreproduce.plugins.suites.finished import EndedTrial, make_folder, spent_so_far
+from autoreproduce.plugins.suites.gate import Gates
+from autoreproduce.plugins.suites.job import Job
+from autoreproduce.plugins.suites.leases import GPUS_IN, Gpus, granted_by_engine
+from autoreproduce.plugins.suites.ledger import GrantedBudget, Ledger, LedgerAccess
+from autoreproduce.plugins.suites.pauses import PauseAccess, Pauses
+from autoreproduce.plugins.suites.progress import Running, TrialWatch, write_running
+from autoreproduce.trials.steps import Step
+
+LEASE = ".lease"
+Note = Callable[[str], None]
+
+
+class Worker:
+    """The attempt of one job. `ledger` and `pauses` are those of the suite's folder unless given.
+
+    `synced` is called after each step, with the trial's folder as it is between two steps.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        note: Note,
+        ledger: LedgerAccess | None = None,
+        pauses: PauseAccess | None = None,
+        synced: Callable[[], None] = lambda: None,
+        gpus_in: tuple[str, ...] = GPUS_IN,
+        patience: float = PATIENCE,
+    ) -> None:
+        self.job, self.note, self.synced, self.patience = job, note, synced, patience
+        self.gpus_in = gpus_in
+        self.ledger = ledger or Ledger(job.suite)
+        self.pauses = pauses or Pauses(job.suite)
+        self.stop = threading.Event()
+
+    def run(self) -> EndedTrial:
+        """How the trial ended, now or earlier.
+
+        Raises TrialError if another process attempts it.
+        """
+        make_folder(self.job.folder)
+        lease = hold(self.job.folder / LEASE, self.patience + 30, self.patience)
+        try:
+            return self._attempt(lambda: lease.lost)
+        finally:
+            lease.release()
+
+    def _attempt(self, lost: Callable[[], bool]) -> EndedTrial:
+        self.note(f"{self.job.key.replace('/', ' · ')} on {platform.node()}")
+        journal = Cost(*spent_so_far(self.job.folder))
+        budget = GrantedBudget(self.ledger, self.job.key, journal, self.stop)
+        try:
+            attempts = self.job.loaded_settings().model.max_retries + 1
+            gates = Gates(4, self.stop, attempts=attempts, pauses=self.pauses)
+            machine = with_gpus(self.job, self.gpus_in, self.stop)
+            around = Surroundings(budget, self.stop, gates.guard, machine, note=self.note)
+            watch = _Watch(self.job, self.stop, lost, self.synced)
+            return attempt_job(self.job, around, watch)
+        finally:
+            budget.leave()
+
+
+def with_gpus(
+    job: Job, variables: tuple[str, ...], stop: threading.Event
+) -> Callable[[Settings], Any]:
+    """Settings with the GPUs that the engine granted this process, in the first of `variables` that
+    its environment has; without an engine, with leased ones of this machine.
+    """
+
+    @contextmanager
+    def machine(settings: Settings) -> Iterator[Settings]:
+        if not job.needs.gpus:
+            yield settings
+        elif (granted := granted_by_engine(variables)) is not None:
+            yield settings.having(gpus=granted)
+        else:
+            gpus = Gpus(settings.sandbox.gpus, job.needs.gpus, stop, settings.cache_dir)
+            with gpus.lease(settings) as leased:
+                yield leased
+
+    return machine
+
+
+class _Watch(TrialWatch):
+    """Writes where the trial stands, and ends it if its lease was lost."""
+
+    def __init__(
+        self, job: Job, stop: threading.Event, lost: Callable[[], bool], synced: Callable[[], None]
+    ) -> None:
+        super().__init__(Running(time.monotonic()), stop)
+        self.job, self.lost, self.synced = job, lost, synced
+        self._written = 0.0
+
+    def phase(self, name: str) -> None:
+        """See TrialWatch."""
+        super().phase(name)
+        self._write()
+
+    def step(self, step: Step, replayed: bool) -> None:
+        """See TrialWatch."""
+        super().step(step, replayed)
+        if not replayed:
+            self._write()
+            self.synced()
+
+    def _write(self) -> None:
+        if self.lost():
+            self.stop.set()
+            raise KeyboardInterrupt
+        if time.monotonic() - self._written > 1:
+            self._written = time.monotonic()
+            write_running(self.job.folder, self.running)

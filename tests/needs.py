@@ -1,0 +1,8 @@
+"""What a test needs of a feature that may not be installed."""
+
+import pytest
+
+from autoreproduce.plugins import table
+
+HAS_SUITES = "plan_suite" in table("api")
+needs_suites = pytest.mark.skipif(not HAS_SUITES, reason="suites are not installed")

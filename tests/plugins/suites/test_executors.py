@@ -1,0 +1,320 @@
+"""What several machines share: leases, the budget's ledger, pauses, folders that travel, jobs."""
+
+import json
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from chat_server import Answer, chat_server
+from suite_world import asked, environment, lay_out, run
+
+from autoreproduce.errors import BudgetError, UsageError
+from autoreproduce.files.lease import Lease, hold
+from autoreproduce.files.travelling import TravellingFolder
+from autoreproduce.models.budget import Budget, Cost
+from autoreproduce.plugins.suites.job import Job, read_job
+from autoreproduce.plugins.suites.ledger import GrantedBudget, Ledger
+from autoreproduce.plugins.suites.pauses import Pause, Pauses
+from autoreproduce.plugins.suites.plan import Plan
+from autoreproduce.plugins.suites.schema import read_suite
+from autoreproduce.plugins.suites.work import Worker, with_gpus
+
+
+def add_one(path: str, times: int) -> None:
+    """Read, change and write a number under a lease, in a process of its own."""
+    number = Path(path)
+    for _ in range(times):
+        with Lease(number.with_name("lease"), beat=0):
+            number.write_text(str(int(number.read_text()) + 1))
+
+
+@pytest.mark.slow
+def test_a_lease_is_held_by_one_process_at_a_time(tmp_path: Path) -> None:
+    number = tmp_path / "number"
+    number.write_text("0")
+    spawn = multiprocessing.get_context("fork")
+    processes = [spawn.Process(target=add_one, args=(str(number), 25)) for _ in range(4)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert number.read_text() == "100"
+    assert [path.name for path in tmp_path.iterdir()] == ["number"]
+
+
+def test_a_lease_of_a_process_that_was_killed_is_free_at_once(tmp_path: Path) -> None:
+    code = (
+        "import os, sys; from pathlib import Path; from autoreproduce.files.lease import Lease\n"
+        "Lease(Path(sys.argv[1])).acquire(); os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "lease")])
+    assert (tmp_path / "lease").exists()
+    began = time.monotonic()
+    assert Lease(tmp_path / "lease").acquire(5)
+    assert time.monotonic() - began < 2
+
+
+@pytest.mark.slow
+def test_a_lease_of_another_machine_is_taken_once_it_is_silent(tmp_path: Path) -> None:
+    path = tmp_path / "lease"
+    path.write_text("another-machine/1/2/3\nmine\n")
+    assert not Lease(path, patience=0.5).acquire(0.2)
+    waiting = Lease(path, patience=0.5)
+    beats = threading.Thread(target=lambda: [(time.sleep(0.2), os.utime(path)) for _ in range(4)])
+    beats.start()
+    assert not waiting.acquire(0.7)  # as long as it is touched it is held
+    beats.join()
+    assert waiting.acquire(3)
+
+
+def test_who_lost_a_lease_learns_it_and_does_not_take_the_new_holders(tmp_path: Path) -> None:
+    lease = hold(tmp_path / "lease", 0)
+    lease.release()
+    lease = Lease(tmp_path / "lease", beat=0.05)
+    assert lease.acquire(0)
+    (tmp_path / "lease").write_text("another-machine/1/2/3\nmine\n")
+    time.sleep(0.3)
+    assert lease.lost
+    lease.release()
+    assert (tmp_path / "lease").exists()
+
+
+def begun(folder: Path, limit: str, spent: int = 0) -> Ledger:
+    """A ledger with a limit."""
+    budget = Budget.parse(limit)
+    budget.spend(Cost(spent))
+    ledger = Ledger(folder)
+    ledger.begin(budget, [], lambda key: Cost())
+    return ledger
+
+
+@pytest.mark.slow
+def test_all_workers_together_stay_within_the_limit(tmp_path: Path) -> None:
+    """Twelve trials with budgets of their own spend as fast as they can."""
+    ledger = begun(tmp_path, "2000 tokens")
+
+    def work(name: str) -> None:
+        budget = GrantedBudget(Ledger(tmp_path), name, Cost(), threading.Event())
+        try:
+            while True:
+                budget.reserve(Cost(50)).settle(Cost(37))
+        except BudgetError:
+            budget.leave()
+
+    threads = [threading.Thread(target=work, args=(str(n),)) for n in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    state = ledger.read()
+    assert 2000 - 50 < state.tokens <= 2000
+    assert state.open == {}
+
+
+def test_a_grant_covers_several_calls_while_much_is_left(tmp_path: Path) -> None:
+    ledger = begun(tmp_path, "1000000 tokens")
+    asked_for = []
+
+    class Counting(Ledger):
+        def refill(self, *given):
+            asked_for.append(given)
+            return super().refill(*given)
+
+    budget = GrantedBudget(Counting(tmp_path), "a", Cost(), threading.Event())
+    for _ in range(40):
+        budget.reserve(Cost(100)).settle(Cost(100))
+    assert len(asked_for) == 10
+    budget.leave()
+    assert ledger.read().tokens == 4000
+
+
+def test_what_a_killed_worker_spent_is_counted_when_its_trial_goes_on(tmp_path: Path) -> None:
+    ledger = begun(tmp_path, "100000 tokens", spent=100)
+    killed = GrantedBudget(ledger, "a", Cost(100), threading.Event())
+    killed.reserve(Cost(60)).settle(Cost(60))  # its journal says so, the ledger does not know
+    assert ledger.read().tokens == 100
+    assert ledger.read().open["a"].held >= 60
+    again = GrantedBudget(ledger, "a", Cost(160), threading.Event())
+    assert ledger.read().tokens == 160
+    again.leave()
+    ledger.begin(Budget(limit_tokens=500, spent_tokens=160), [], lambda key: Cost())
+    assert (ledger.read().tokens, ledger.read().limit, ledger.read().open) == (160, 500.0, {})
+
+
+def test_a_call_waits_for_what_another_machine_holds(tmp_path: Path) -> None:
+    ledger = begun(tmp_path, "100 tokens")
+    first = GrantedBudget(ledger, "a", Cost(), threading.Event())
+    second = GrantedBudget(ledger, "b", Cost(), threading.Event())
+    held = first.reserve(Cost(80))
+    threading.Timer(0.3, lambda: held.settle(Cost(10))).start()
+    second.reserve(Cost(60)).settle(Cost(60))
+    assert ledger.read().tokens == 70
+    with pytest.raises(BudgetError, match=r"100 tokens \(70 tokens spent\)"):
+        second.reserve(Cost(60))
+    stop = threading.Event()
+    third = GrantedBudget(ledger, "c", Cost(), stop)
+    first.reserve(Cost(30))
+    stop.set()
+    with pytest.raises(KeyboardInterrupt):
+        third.reserve(Cost(30))
+
+
+def test_pauses_grow_while_refusals_follow_and_are_everybodys(tmp_path: Path) -> None:
+    ours, theirs = Pauses(tmp_path), Pauses(tmp_path)
+    assert theirs.wait_before("m") == 0
+    ours.refused("m", 20.0)
+    assert 10 < theirs.wait_before("m") <= 40
+    ours.refused("m", 50.0)  # a call that began before the pause
+    [file] = (tmp_path / "pauses").iterdir()
+    assert Pause.model_validate_json(file.read_text()).seconds == 20
+    file.write_text(Pause(until=time.time() - 1, seconds=20).model_dump_json())  # it is over
+    assert theirs.wait_before("m") == 0
+    theirs.refused("m", 5.0)
+    assert Pause.model_validate_json(file.read_text()).seconds == 40
+    file.write_text(Pause(until=time.time() - 1000, seconds=40).model_dump_json())  # long ago
+    theirs.refused("m", 5.0)
+    assert Pause.model_validate_json(file.read_text()).seconds == 5
+    assert theirs.wait_before("other") == 0
+    file.write_text("no JSON")
+    assert theirs.wait_before("m") == 0
+
+
+def test_a_folder_travels_and_then_only_what_changed(tmp_path: Path) -> None:
+    here = tmp_path / "here"
+    (here / "workspace").mkdir(parents=True)
+    (here / "workspace/a.py").write_text("a" * 100_000)
+    (here / "steps.jsonl").write_text("1\n")
+    (here / ".lock").write_text("")
+    (here / "workspace/link").symlink_to("/etc/passwd")
+    os.mkfifo(here / "workspace/pipe")
+    sending = TravellingFolder(here, skip=(".lock",), last="steps.jsonl")
+    there = TravellingFolder(tmp_path / "there", skip=(".lock",), last="steps.jsonl")
+    there.unpack(sending.pack())
+    (tmp_path / "there/.lock").write_text("its own")
+    assert sorted(p.name for p in (tmp_path / "there").rglob("*")) == [
+        ".lock",
+        "a.py",
+        "steps.jsonl",
+        "workspace",
+    ]
+    (here / "workspace/b.py").write_text("b")
+    (here / "workspace/a.py").unlink()
+    small = sending.pack()
+    assert len(small) < 20_000
+    there.unpack(small)
+    assert (tmp_path / "there/workspace/b.py").read_text() == "b"
+    assert not (tmp_path / "there/workspace/a.py").exists()
+    assert (tmp_path / "there/.lock").read_text() == "its own"
+
+
+def test_an_archive_writes_through_no_link(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    (here / "workspace").mkdir(parents=True)
+    (here / "workspace/x").write_text("new")
+    there.mkdir()
+    (tmp_path / "outside").mkdir()
+    (there / "workspace").symlink_to(tmp_path / "outside")
+    TravellingFolder(there).unpack(TravellingFolder(here).pack())
+    assert list((tmp_path / "outside").iterdir()) == []
+    assert (there / "workspace/x").read_text() == "new"
+
+
+def job_in(folder: Path) -> Job:
+    """The job of the one trial of a suite that was run here."""
+    return read_job(folder / "out/trials/one/default/1/job.json", trust=True)
+
+
+def test_a_trial_of_a_suite_runs_by_hand_and_holds_no_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AUTOREPRODUCE_API_KEY", "key-51")
+    file = lay_out(tmp_path)
+    with chat_server([Answer("7"), Answer(status=401)]) as server:
+        url = server.base_url.replace("//", "//me:pa55word@")
+        assert run(file, url).exit_code == 4
+    text = (tmp_path / "out/trials/one/default/1/job.json").read_text()
+    assert "pa55word" not in text and "key-51" not in text
+    with chat_server(lambda request: "7") as server:
+        with pytest.raises(UsageError, match="set AUTOREPRODUCE_BASE_URL"):
+            job_in(tmp_path).loaded_settings()
+        monkeypatch.setenv("AUTOREPRODUCE_BASE_URL", server.base_url)
+        ended = Worker(job_in(tmp_path), note=lambda text: None).run()
+        assert (ended.status, len(server.requests)) == ("measured", 2)  # the first call was kept
+        assert Worker(job_in(tmp_path), note=lambda text: None).run().status == "measured"
+        assert len(server.requests) == 2
+
+
+@pytest.mark.slow
+def test_two_workers_of_one_trial_do_not_run_it_twice(tmp_path: Path) -> None:
+    file = lay_out(tmp_path, how={"calls": 4})
+    with chat_server([Answer(status=401)]) as server:
+        run(file, server.base_url)
+    job = job_in(tmp_path)
+    with chat_server(lambda request: Answer("7", hang=0.3)) as server:
+        job.settings["base_url"] = server.base_url
+        path = tmp_path / "job.json"
+        path.write_text(job.model_dump_json())
+        command = [sys.executable, "-m", "autoreproduce", "work", str(path), "--trust"]
+        workers = [
+            subprocess.Popen(command, env=environment(tmp_path), cwd=tmp_path) for _ in range(3)
+        ]
+        assert [worker.wait(100) for worker in workers] == [0, 0, 0]
+        assert set(asked(server).values()) == {1} and len(server.requests) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("{}", "suite: Field required"), ("x", "Invalid JSON"), ('{"number": "x"}', "suite")],
+)
+def test_what_is_no_job_is_one_line(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "job.json").write_text(text)
+    with pytest.raises(UsageError, match=said):
+        read_job(tmp_path / "job.json")
+    with pytest.raises(UsageError, match="does not exist"):
+        read_job(tmp_path / "none.json")
+
+
+def test_needs_come_from_the_settings_and_gpus_from_the_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from autoreproduce.plugins.suites.job import job_of
+
+    file = lay_out(tmp_path, settings={"gpus": "all", "cpus": 1.5, "memory_gb": 3, "max_debug": 1})
+    plan = Plan(read_suite(file))
+    plan.choose()
+    job = job_of(plan, plan.trials[0], tmp_path / "out", "", None)
+    assert job.needs.model_dump() == {
+        "cpus": 2,
+        "memory_gb": 4.0,
+        "gpus": 1.0,
+        "minutes": 138,
+        "sandbox": "process",
+    }
+    read = Job.model_validate(json.loads(job.model_dump_json()))
+    assert read.model_dump() == job.model_dump()
+    monkeypatch.setenv("SLURM_JOB_GPUS", "3")
+    machine = with_gpus(job, ("SLURM_STEP_GPUS", "SLURM_JOB_GPUS"), threading.Event())
+    with machine(job.loaded_settings()) as found:
+        assert found.sandbox.gpus == "3"
+
+
+def test_a_trial_by_hand_leases_a_gpu_and_has_the_suites_budget(tmp_path: Path) -> None:
+    """The suite's own run spent the budget of its folder, or holds its GPU."""
+    how = {"calls": 2, "command": "echo gpu=$CUDA_VISIBLE_DEVICES"}
+    file = lay_out(tmp_path, how=how, settings={"gpus": "0,1"})
+    with chat_server([Answer("7")]) as server:
+        assert run(file, server.base_url, budget="150 tokens").why == "budget"
+    job, stop = job_in(tmp_path), threading.Event()
+    with chat_server(lambda request: "7") as server:
+        job.settings["base_url"] = server.base_url
+        ended = Worker(job, note=lambda text: None).run()
+        assert (ended.status, ended.kind) == ("stopped", BudgetError.kind)
+        assert server.requests == []
+    settings = job.loaded_settings()
+    with with_gpus(job, (), stop)(settings) as one, with_gpus(job, (), stop)(settings) as other:
+        assert {one.sandbox.gpus, other.sandbox.gpus} == {"0", "1"}

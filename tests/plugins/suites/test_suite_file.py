@@ -1,0 +1,295 @@
+"""A suite's file: what it may hold, and errors that name file, line and field."""
+
+import inspect
+import json
+from pathlib import Path
+
+import pytest
+from suite_world import lay_out
+from typer.testing import CliRunner
+
+from autoreproduce import run_suite
+from autoreproduce.benchmarks import BENCHMARKS
+from autoreproduce.cli.app import app
+from autoreproduce.config import FLAGS
+from autoreproduce.content import folder
+from autoreproduce.errors import UsageError
+from autoreproduce.files.bounded import parse_yaml
+from autoreproduce.plugins.suites.api import SuiteSettings
+from autoreproduce.plugins.suites.estimate import print_estimate
+from autoreproduce.plugins.suites.plan import Plan, parse_changes
+from autoreproduce.plugins.suites.schema import read_suite
+from autoreproduce.runner.settings_given import AnySettings
+
+SHIPPED = sorted([*folder("eval").glob("suites/*.yaml"), *folder("eval").glob("sweeps/*.yaml")])
+WITH_TASKS = [path for path in SHIPPED if path.stem != "paperbench"]  # its papers are a user's
+
+
+def plan_of(text: str, tmp_path: Path, *changes: str, **some: object) -> Plan:
+    (tmp_path / "s.yaml").write_text(text)
+    plan = Plan(read_suite(tmp_path / "s.yaml"), parse_changes(changes))
+    plan.choose(**some)
+    return plan
+
+
+@pytest.mark.parametrize("path", WITH_TASKS, ids=lambda path: path.stem)
+def test_each_suite_that_ships_can_be_planned(path: Path) -> None:
+    if parse_yaml(path.read_text()).get("benchmark", "reproducebench") not in BENCHMARKS:
+        pytest.skip("needs the plugin of its benchmark")
+    plan = Plan(read_suite(path))
+    plan.choose()
+    assert (
+        len(plan.trials) == len(plan.tasks.names()) * len(plan.suite.variants) * plan.suite.trials
+    )
+    assert len({trial.digest for trial in plan.trials}) == len(plan.trials)
+    assert plan.suite.name.replace("-", "_") in (path.stem, path.stem.replace("-", "_"))
+
+
+def test_the_papers_ablations_are_there() -> None:
+    sweeps = {path.stem: read_suite(path) for path in SHIPPED if path.parent.name == "sweeps"}
+    of = {
+        name: sweeps["ablations"].variants[name].settings for name in sweeps["ablations"].variants
+    }
+    assert of == {
+        "whole": {},
+        "with-diagrams": {"diagrams": True},
+        "no-mineru": {"mineru": False},
+        "no-lineage": {"lineage": False},
+        "no-refine": {"refine": False},
+        "no-debug-no-refine": {"debug": False, "refine": False},
+    }
+    assert [v.settings["k"] for v in sweeps["lineage_size"].variants.values()] == [2, 3, 5]
+    assert all(v.settings["model"] for v in sweeps["backbones"].variants.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "name: a\ntasks: all\nvariants:\n  a:\n    settings:\n      k: 99\n",
+            "line 6: variants.a.settings.k: Input",
+        ),
+        (
+            "name: a\ntasks: all\nvariants:\n  a:\n    setings: {}\n",
+            "line 5: variants.a.setings: this field does not exist",
+        ),
+        ("name: a\ntasks: [lsm]\nsettings:\n  memory_gb: -1\n", "line 4: settings.memory_gb"),
+        (
+            "name: a\ntasks: [lsm]\nsettings:\n  linage: no\n",
+            "line 4: settings.linage: unknown setting: did",
+        ),
+        (
+            "name: a\ntasks: [lsm]\nsettings:\n  api_key: x\n",
+            "line 4: settings.api_key: a suite cannot set this",
+        ),
+        (
+            "name: a\ntasks: [lsm]\nsettings: {seed: 3}\n",
+            "line 3: settings.seed: set first_seed instead",
+        ),
+        ("name: a\ntasks:\n - lsm\n - lsn\n", "line 4: tasks.1: unknown task lsn"),
+        (
+            "name: a\ntasks:\n - lsm\n - {name: x, paper: y.md}\n",
+            "line 4: tasks.1: a task of your own needs",
+        ),
+        ("name: a\ntasks:\n - {name: x, metric: m, paper: y.md}\n", "line 3: tasks.0: --paper"),
+        ("name: a\ntasks: [lsm, lsm]\n", "line 2: tasks: these are there twice: lsm"),
+        ("name: a\ntasks: some\n", "line 2: tasks: give a list"),
+        ("name: a\nname: b\ntasks: all\n", "line 2: name: is in line 1 too"),
+        ("name: a\ntrials: 3\n", "line 1: tasks: Field required"),
+        ("name: a\ntasks: all\ntrials: 0\n", "line 3: trials"),
+        ("name: a/b\ntasks: all\n", "line 1: name"),
+        ("name: a\ntasks: all\nbenchmark: x\n", "line 3: benchmark: there is reproducebench"),
+        ("name: a\ntasks: [", "line 2 is not YAML"),
+        ("", "line 1: the whole file"),
+        ("name: a\ntasks:\n - {name: x, metric: m, paper: .}\n", "line 3: tasks.0: --paper"),
+        (
+            "name: a\ntasks: all\ngpus_per_trial: .inf\n",
+            "line 3: gpus_per_trial: Input should be a finite",
+        ),
+        (
+            "name: a\ntasks: all\nretry_after: [.inf]\n",
+            "line 3: retry_after.0: Input should be less",
+        ),
+        (
+            "name: a\ntasks: [lsm]\nsettings: {profile: huge}\n",
+            "line 2: tasks.0: lsm has no profile huge",
+        ),
+    ],
+)
+def test_errors_name_file_line_and_field(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        plan_of(text, tmp_path)
+    assert f"{tmp_path}/s.yaml, {said}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "some", "said"),
+    [
+        (["k"], {}, "write key=value"),
+        (["linage=no"], {}, "did you mean lineage"),
+        (["k=4"], {}, "would not reach the variant b"),
+        (["k=99"], {"variants": ["a"]}, "setting k"),
+        ([], {"tasks": ["nowhere"]}, "the suite has no nowhere: it has lsm, bspm"),
+        ([], {"variants": ["a,c"]}, "the suite has no c"),
+        ([], {"tasks": ["lsm,nowhere,bspm"]}, "the suite has no nowhere"),
+    ],
+)
+def test_bad_flags_are_named(
+    tmp_path: Path, changes: list[str], some: dict[str, object], said: str
+) -> None:
+    text = "name: a\ntasks: [lsm, bspm]\nvariants: {a: {}, b: {settings: {k: 5}}}\n"
+    with pytest.raises(UsageError, match=said):
+        plan_of(text, tmp_path, *changes, **some)
+
+
+def test_a_file_that_holds_itself_is_no_suite(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="holds itself"):
+        plan_of("name: a\ntasks: &it [*it]\n", tmp_path)
+
+
+def test_a_flag_that_is_no_number_is_refused_before_anything_begins() -> None:
+    done = CliRunner().invoke(app, ["suite", "reproducebench", "--budget", "much", "--dry-run"])
+    assert isinstance(done.exception, UsageError) and "much" in str(done.exception)
+
+
+def test_claims_and_several_metrics_reach_the_tasks(tmp_path: Path) -> None:
+    (tmp_path / "paper.md").write_text("# P\n")
+    entries = (
+        "[{name: lsm, claims: ['relative_l2 = 0.03']}, "
+        "{name: line, metric: [mse, 'zeal'], paper: paper.md, claims: ['zeal = 3 higher']}]"
+    )
+    (tmp_path / "s.yaml").write_text(f"name: s\ntasks: {entries}\n")
+    tasks = Plan(read_suite(tmp_path / "s.yaml")).tasks
+    assert tasks.find("lsm", "small").task.user_claims == ["relative_l2 = 0.03"]
+    line = tasks.find("line", "small").task
+    assert [metric.name for metric in line.metrics] == ["mse", "zeal"]
+    assert line.more_metrics[0].direction == "higher"
+    (tmp_path / "s.yaml").write_text("name: s\ntasks: [{name: lsm, claims: [nothing]}]\n")
+    with pytest.raises(UsageError, match=r"line 2.*cannot be read"):
+        Plan(read_suite(tmp_path / "s.yaml")).tasks.find("lsm", "small")
+
+
+def test_an_instruction_is_added_to_a_task_of_the_benchmark(tmp_path: Path) -> None:
+    plain, told = (
+        plan_of(f"name: a\ntasks: [{{name: lsm{more}}}]\n", tmp_path)
+        for more in ("", ", instruction: Be brief.")
+    )
+    wanted = f"{plain.tasks.find('lsm', 'small').task.instruction}\n\nBe brief."
+    assert told.tasks.find("lsm", "small").task.instruction == wanted
+    assert plain.trials[0].digest != told.trials[0].digest
+
+
+def test_a_budget_of_5_and_the_gpu_0_may_be_numbers(tmp_path: Path) -> None:
+    text = "name: a\ntasks: [lsm]\nbudget: 5\nsettings: {budget: 2.5}\n"
+    plan = plan_of(text, tmp_path, "gpus=0")
+    settings = plan.settings("default")
+    assert (plan.suite.budget, settings.budget.total, settings.sandbox.gpus) == ("5", "2.5", "0")
+
+
+def test_flags_choose_and_change(tmp_path: Path) -> None:
+    text = "name: a\ntasks: [lsm, bspm]\ntrials: 2\nvariants: {a: {}, b: {settings: {k: 5}}}\nsettings: {max_debug: 9}\n"
+    plan = plan_of(text, tmp_path, "max-debug=7", "cpus=1", tasks=["bspm"], trials=3)
+    assert [(t.task, t.variant, t.number) for t in plan.trials] == [
+        ("bspm", v, n) for n in (1, 2, 3) for v in ("a", "b")
+    ]
+    settings = plan.settings("b", 3)
+    assert (
+        settings.method.k,
+        settings.method.max_debug,
+        settings.seed,
+        settings.sandbox.limits.cpus,
+    ) == (5, 7, 2, 1)
+    assert settings.sandbox.limits.memory_gb == 8
+    assert plan.settings("a").seed == 0
+
+
+def earlier(
+    runs: Path,
+    name: str,
+    settings: dict[str, object],
+    cost: float | None,
+    calls: int,
+    task: str = "one",
+) -> None:
+    """A finished trial, as `attempt` leaves one, as far as the estimate reads it."""
+    trial = runs / name
+    trial.mkdir(parents=True)
+    record = {
+        "task": task,
+        "profile": "full",
+        "solver": "steps_solver:Steps",
+        "model": "m",
+        "settings": settings,
+        "task_digest": "d",
+        "created": "2026-01-01T00:00:00+00:00",
+    }
+    (trial / "trial.json").write_text(json.dumps(record))
+    phases = {"full_run": {"calls": calls}}
+    outcome = {
+        "status": "measured",
+        "reason": "",
+        "usage": {"input": 1000 * calls, "output": 0},
+        "cost": cost,
+        "seconds": 3600,
+    }
+    (trial / "outcome.json").write_text(json.dumps({**outcome, "phases": phases}))
+
+
+def test_the_estimate_rests_on_the_earlier_trials_most_like_it(
+    tmp_path: Path, in_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = lay_out(
+        tmp_path / "s", ("one", "two"), trials=2, variants={"a": {}, "b": {"settings": {"k": 5}}}
+    )
+    plan = Plan(read_suite(file), parse_changes(["profile=full", "price='1,1,1'"]))
+    plan.choose()
+    a, b = (plan.settings(name).identity() for name in ("a", "b"))
+    earlier(tmp_path / "runs", "1", a, 0.5, 10)
+    earlier(tmp_path / "runs", "2", {**a, "seed": 9}, 1.5, 20)
+    earlier(tmp_path / "runs", "suites/x/3", {**b, "model": "other"}, 9.0, 40)
+    print_estimate(plan, tmp_path / "out", 2, None, as_json=True)
+    told = json.loads(capsys.readouterr().out)
+    rows = {(row["task"], row["variant"]): row for row in told["rows"]}
+    assert (
+        rows["one", "a"]["dollars"] == 2 * 1.0
+    )  # two trials, the mean of those with the same settings
+    assert rows["one", "a"]["calls"] == 2 * 15
+    assert rows["one", "b"]["dollars"] == pytest.approx(
+        2 * 1.0
+    )  # the same model under other settings
+    assert rows["two", "a"]["dollars"] is None
+    assert told["all"]["dollars"] is None
+    print_estimate(plan, tmp_path / "out", 2, None, as_json=False)
+    said = capsys.readouterr().out
+    assert "unknown" in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_the_same_model_dollars_come_from_todays_price(
+    tmp_path: Path, in_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = Plan(
+        read_suite(lay_out(tmp_path / "s")), parse_changes(["profile=full", "price='2,2,2'"])
+    )
+    plan.choose()
+    earlier(tmp_path / "runs", "1", {"model": "dear"}, 100.0, 10)
+    print_estimate(plan, tmp_path / "out", 1, None, as_json=True)
+    assert json.loads(capsys.readouterr().out)["all"]["dollars"] == pytest.approx(10_000 * 2 / 1e6)
+    print_estimate(plan, tmp_path / "out", 8, None, as_json=False)
+    assert (
+        "8 at once: about 1. " in capsys.readouterr().out
+    )  # one trial takes its hour, whoever else might run
+
+
+def test_a_suite_takes_its_settings_by_name(in_folder: Path) -> None:
+    with pytest.raises(UsageError, match="modle: unknown setting: did you mean model"):
+        run_suite("reproducebench", tasks=["lsm"], trials=1, modle="x")
+    with pytest.raises(UsageError, match="the suite has no nowhere"):
+        run_suite("reproducebench", tasks=["nowhere"], model="tape")
+
+
+def test_run_suite_names_every_setting_that_it_takes() -> None:
+    shown = set(inspect.signature(run_suite).parameters)
+    assert set(FLAGS) <= shown and not {"more", "kwargs"} & shown
+    taken = set(SuiteSettings.__annotations__) | set(AnySettings.__annotations__)
+    assert taken == set(FLAGS) - {"budget"}
