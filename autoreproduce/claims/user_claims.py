@@ -55,7 +55,7 @@ def _is(given: Claim, other: Claim) -> bool:
     """
     if row_and_metric(given) == row_and_metric(other):
         return True
-    if given.kind != other.kind or given.than or not _same_value(given, other):
+    if given.kind != other.kind or given.than or not same_value(given, other):
         return False
     there = set(words(" ".join((*other.headings, other.metric, other.sentence))))
     asked = [word for name in (*given.row, *given.column) for word in words(name)]
@@ -64,7 +64,8 @@ def _is(given: Claim, other: Claim) -> bool:
     return alike and all(named_in(word, there) for word in asked)
 
 
-def _same_value(one: Claim, other: Claim) -> bool:
+def same_value(one: Claim, other: Claim) -> bool:
+    """Whether both have the same number, a percentage as a fraction or not."""
     by = {"percent": 0.01}
     values = [c.value * by.get(c.scale, 1.0) for c in (one, other)]
     return same_number(one.value, other.value) or same_number(*values)
@@ -72,7 +73,7 @@ def _same_value(one: Claim, other: Claim) -> bool:
 
 def _union(given: Claim, other: Claim) -> Claim:
     """What both say of the number; what the user says goes before."""
-    if not _same_value(given, other):
+    if not same_value(given, other):
         return given
     stated = {name: getattr(given, name) for name in _STATED}
     direction = other.direction if given.direction == "match" else given.direction

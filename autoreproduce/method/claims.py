@@ -48,7 +48,7 @@ def freeze_claims(task: Task, paper: Paper, research: Agent, trial: Trial) -> Fr
     if brought is not None and task.claims is not None:
         found = FrozenClaims(brought)
     else:
-        found = _claims_in_paper(task, paper, research)
+        found = claims_in_paper(task, paper, research)
     frozen = claims_of(trial.folder)
     if frozen is None:
         frozen = found.file
@@ -63,7 +63,7 @@ def freeze_claims(task: Task, paper: Paper, research: Agent, trial: Trial) -> Fr
     return FrozenClaims(frozen, found.warnings)
 
 
-def _claims_in_paper(task: Task, paper: Paper, research: Agent) -> FrozenClaims:
+def claims_in_paper(task: Task, paper: Paper, research: Agent) -> FrozenClaims:
     """What the research agent found in the paper, and the user's claims over it."""
     reader = _ClaimsReader(task, paper)
     asked = {"paper": paper.body, "task": task, "experiment": reader.experiment, "most": MOST}

@@ -7,6 +7,7 @@ Files below `authors/` come from the authors' repository, and are fetched before
 """
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -26,11 +27,15 @@ Z = 1.96  # of a 95 % interval
 
 
 class KnownClaim(BaseModel):
-    """A claim as `--claim` takes it, and what is true of it; `why` where it isn't reproduced."""
+    """A claim as `--claim` takes it, and what is true of it; `why` where it isn't reproduced.
+
+    `at`: words of the paper that stand at its place, in the sentence or the table's headings.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
     claim: str
+    at: list[str] = []
     truth: Truth = "reproduced"
     why: str = ""
 
@@ -60,6 +65,8 @@ class Control(BaseModel):
     repository: str = ""  # OWNER/NAME at GitHub, whose `takes` at `commit` lie below authors/
     commit: str = ""
     takes: list[str] = []
+    text: str = ""  # OWNER/NAME@COMMIT:PATH of the paper's text, which a model may be asked to read
+    experiment: str = ""  # whose claims, in the paper's words
     packages: list[str] = []
     files: dict[str, str]
     command: str = "python main.py"
@@ -67,6 +74,14 @@ class Control(BaseModel):
     seeds: int = 1  # runs, of an experiment that draws
     claims: dict[str, KnownClaim]
     altered: list[AlteredControl] = []
+
+    @property
+    def text_place(self) -> tuple[str, str, str]:
+        """Repository, commit and path of the paper's text. Raises UsageError for none."""
+        found = re.fullmatch(r"([\w.-]+/[\w.-]+)@([0-9a-f]{40}):(\S+)", self.text)
+        if not found:
+            raise UsageError(f"text: {self.text!r}", fix="write OWNER/NAME@COMMIT:PATH")
+        return found[1], found[2], found[3]
 
 
 @dataclass(frozen=True)

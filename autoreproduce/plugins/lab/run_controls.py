@@ -1,13 +1,6 @@
-"""`calibrate --controls`: each control and each altered one is run and judged as any program.
-
-The authors' own files of a control: taken from their repository at one commit, never shipped.
-
-A repository lies as a bare one in the cache, `controls/OWNER+NAME`; where the machine has no way to
-GitHub, put a clone there yourself.
-"""
+"""`calibrate --controls`: each control and each altered one is run and judged as any program."""
 
 import json
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -17,9 +10,10 @@ from autoreproduce.claims.user_claims import read_user_claim
 from autoreproduce.claims.verdicts.trial_verdict import verdict_of
 from autoreproduce.config import Settings, digest
 from autoreproduce.errors import UsageError
-from autoreproduce.evaluation.judging.unpacking import unpack
-from autoreproduce.files.git_process import NO_CONFIGURATION, GitError, run_git
 from autoreproduce.files.tree import Tree
+from autoreproduce.models.budget import Budget
+from autoreproduce.plugins.lab.authors_code import lay_authors_code
+from autoreproduce.plugins.lab.control_claims import claims_table, read_by_model
 from autoreproduce.plugins.lab.controls import (
     Call,
     Control,
@@ -35,46 +29,6 @@ from autoreproduce.runner.outside import ScoreRequest
 from autoreproduce.runner.score import score_all
 from autoreproduce.trials.journal import now, write_whole
 
-GITHUB = "https://github.com"
-
-
-def lay_authors_code(
-    repository: str, commit: str, paths: list[str], cache: Path, target: Path
-) -> None:
-    """Put the files below `paths` of OWNER/NAME at a commit into the folder `target`.
-
-    Raises UsageError if the commit isn't in the cache and can't be fetched, or lacks a path.
-    """
-    home = cache / "controls" / repository.replace("/", "+")
-    try:
-        if not _holds(home, commit):
-            home.mkdir(parents=True, exist_ok=True)
-            _git(home, "init", "-q", "--bare", ".")
-            _git(home, "fetch", "-q", "--depth", "1", f"{GITHUB}/{repository}", commit)
-        packed = _git(home, "archive", "--format=tar", commit, "--", *paths)
-    except (GitError, OSError) as error:
-        why = " ".join(str(error).split())[:200]
-        raise UsageError(
-            f"{repository} at {commit[:8]} isn't there ({why})",
-            fix=f"clone {GITHUB}/{repository} into {home}",
-        ) from None
-    with tempfile.NamedTemporaryFile(suffix=".tar") as file:
-        file.write(packed)
-        file.flush()
-        unpack(Path(file.name), target)
-
-
-def _holds(home: Path, commit: str) -> bool:
-    try:
-        return home.is_dir() and _git(home, "cat-file", "-t", commit).strip() == b"commit"
-    except GitError:
-        return False
-
-
-def _git(home: Path, *arguments: str) -> bytes:
-    how = {**NO_CONFIGURATION, "GIT_DIR": str(home), "GIT_NO_LAZY_FETCH": "1"}
-    return run_git(home, arguments, 300, protocols="https", environment=how)
-
 
 def run_controls(
     names: Sequence[str], home: Path, settings: Settings, note: Callable[[str], None]
@@ -82,24 +36,28 @@ def run_controls(
     """Run and judge the controls (all if none is named) below `home`; True if targets are reached.
 
     A variant that was run is not run again; a control whose authors' code cannot be had is left out
-    and named. Writes `controls.json` and `controls.md`. Raises UsageError for an unknown control.
+    and named. With a model, the claims of controls whose text is known are read too. Writes
+    `controls.json` and `controls.md`. Raises UsageError for an unknown control.
     """
     chosen = {name: read_control(name) for name in names or control_names()}
     calls: list[Call] = []
     missing: list[str] = []
+    read, budget = [], Budget.parse(settings.budget.total)
     for name, control in chosen.items():
         try:
+            if settings.model.name and control.text:
+                read.append(read_by_model(name, control, home / name, settings, budget, note))
             for variant in variants_of(name, control):
                 note(f"{name}{f', {variant.fault}' if variant.fault else ''}")
                 calls += _calls(control, variant, home, settings, note)
         except UsageError as error:
             missing.append(f"{name} was left out: {error}")
             note(missing[-1])
-    table = confusion_table(calls)
+    table = "\n\n".join(filter(None, (confusion_table(calls), claims_table(read))))
     wrong = [*missing, *misses(calls)]
     listed = "\n".join(f"- {miss}" for miss in wrong) or "No claim was called wrongly."
     home.mkdir(parents=True, exist_ok=True)
-    rows = {"at": now(), "calls": [asdict(call) for call in calls]}
+    rows = {"at": now(), "calls": [asdict(call) for call in calls], "read": list(map(asdict, read))}
     write_whole(home / "controls.json", json.dumps(rows, indent=1))
     write_whole(home / "controls.md", f"{table}\n\n{listed}\n")
     note(f"{table}\n\n{listed}")

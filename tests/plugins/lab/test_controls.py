@@ -5,10 +5,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from chat_server import chat_server
 from sandbox_fixtures import settings_for
 
+from autoreproduce.claims.claim import Claim
 from autoreproduce.errors import UsageError
+from autoreproduce.plugins.lab import control_claims
 from autoreproduce.plugins.lab import controls as lab
+from autoreproduce.plugins.lab.control_claims import claims_table, held_against
 from autoreproduce.plugins.lab.controls import (
     Call,
     as_targeted,
@@ -94,6 +98,64 @@ def test_one_false_word_misses_the_target() -> None:
     assert as_targeted(CALLS)
     assert not as_targeted([*CALLS, Call("a", "swapped", "c2", False, "reproduced")])
     assert not as_targeted([*CALLS, Call("a", "", "c2", True, "off")])
+
+
+def claim_of(key: str, value: float, row: str, column: str) -> Claim:
+    fields = {"id": key, "row": [row], "column": [column], "metric": "accuracy"}
+    place = {"sentence": f"it has {value}", "direction": "higher", "value": value}
+    return Claim.model_validate({**fields, **place})
+
+
+def test_what_a_model_reads_is_held_against_the_claims_that_are_known() -> None:
+    control = read_control("online-boosting")
+    read = [
+        claim_of("a", 0.884708, "Naive Bayes", column="Phishing"),
+        claim_of("b", 0.642197, "Hoeffding Tree", column="Elec2"),
+        claim_of("c", 0.9, "ALMA", column="Elec2"),
+    ]
+    found = held_against("online-boosting", control, read)
+    assert found.placed == ["phishing_nb"] and found.elsewhere == ["bananas_ht"]
+    assert len(found.unread) == 4 and found.others == 1
+    assert claims_table([found]).endswith("| online-boosting | 6 | 1 | 1 | 4 | 1 |")
+    assert claims_table([]) == ""
+
+
+def test_a_text_names_its_commit_in_full() -> None:
+    with_text = [name for name in control_names() if read_control(name).text]
+    assert len(with_text) >= 4 and all(len(read_control(n).text_place[1]) == 40 for n in with_text)
+    with pytest.raises(UsageError, match="OWNER/NAME@COMMIT:PATH"):
+        _ = read_control(with_text[0]).model_copy(update={"text": "o/n@main:p.tex"}).text_place
+
+
+CLAIM = """```yaml
+- {row: [all], metric: mean, direction: match, value: 3.958333, scale: raw,
+   sentence: "Over all, we find a mean of 3.958333"}
+```"""
+
+
+@pytest.mark.slow
+def test_with_a_model_the_claims_of_a_text_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = "1" * 40
+    text = f"text: o/n@{commit}:paper/paper.md\nexperiment: the mean\n"
+    (tmp_path / "controls").mkdir()
+    control = MEAN.partition("altered:")[0].replace("licence: MIT\n", f"licence: MIT\n{text}")
+    (tmp_path / "controls" / "mean.yaml").write_text(control)
+    monkeypatch.setattr(lab, "folder", lambda name: tmp_path)
+
+    def laid(*given: object) -> None:
+        place = Path(str(given[-1])) / "paper"
+        place.mkdir(parents=True)
+        (place / "paper.md").write_text("# Means\nOver all, we find a mean of 3.958333.\n")
+
+    monkeypatch.setattr(control_claims, "lay_authors_code", laid)
+    with chat_server([CLAIM]) as server:
+        settings = settings_for(
+            "process", runs_dir=tmp_path / "runs", model="any", base_url=server.base_url
+        )
+        run_controls([], tmp_path / "out", settings, print)
+    assert "| mean | 3 | 1 | 0 | 2 | 0 |" in (tmp_path / "out" / "controls.md").read_text()
 
 
 @pytest.mark.slow
