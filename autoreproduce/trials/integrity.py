@@ -163,8 +163,9 @@ def _beside_reference(task: Task, seen: RunEvidence) -> list[IntegrityFinding]:
         )
         found.append(IntegrityFinding(kind="better", text=text, numbers=numbers))
     if pair.agreement is not None and pair.least is not None and pair.agreement < pair.least:
+        what = f"{pair.meaning[:1].lower()}{pair.meaning[1:]}" or "agreement"
         text = (
-            f"the predictions are others than the reference's on the same data: agreement "
+            f"the predictions are others than the reference's on the same data: {what} is "
             f"{pair.agreement:.3g}, where runs of the method have {pair.least:.3g} and more"
         )
         numbers = {"agreement": pair.agreement, "least": pair.least}

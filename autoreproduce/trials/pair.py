@@ -19,6 +19,7 @@ class Pair(BaseModel):
     high: float | None = None
     agreement: float | None = None
     least: float | None = None
+    meaning: str = Field("", description="what `agreement` is, in a sentence")
     seconds: float = 0.0
     reason: str = Field("", description="why there is no reference's number")
 

@@ -4,7 +4,7 @@
 0.5 + A·sin(ωt + φ), t = 0 .. 23, with ω = 0.745984 throughout, A uniform in [0.5, 1.5], φ uniform in [−π, π], and
 nothing in common between the features of a series; `check` holds the file to that.
 
-A folder named by --data may hold the file, under sine/ or by its name alone.
+A folder named by --data may hold the file, under sine/ or by its name alone. A draw takes series of that law anew.
 """
 
 from __future__ import annotations
@@ -25,10 +25,24 @@ SIZE = 1836431
 SHA256 = "c22a76a4c28f6cf3456ec3ecc1bef806149b723b0336fe3e27025cc769054538"
 LICENCE = "published with TimeVAE under the MIT licence"
 FREQUENCY = 0.7459837793025  # radians a step
+SEED = 0  # the published series; any other draws others
 
 
 def prepare(target: Path, profile: str, note: Note, given: Path | None = None) -> None:
-    """Put the published file into `target`; a profile changes nothing about it."""
+    """Put the published file, or a draw, into `target`; a profile changes nothing about it."""
+    target.mkdir(parents=True, exist_ok=True)
+    if SEED:
+        series = drawn()
+        np.savez_compressed(target / NAME, data=series)
+    else:
+        series = fetched(target, note, given)
+    check(series)
+    record = {"source": URL, "series": len(series), "profile": profile}
+    (target / "data.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+def fetched(target: Path, note: Note, given: Path | None) -> NDArray[np.float64]:
+    """The published series, whose file is in `target` then."""
     path = published(
         target / NAME,
         f"sine/{NAME}",
@@ -40,10 +54,14 @@ def prepare(target: Path, profile: str, note: Note, given: Path | None = None) -
         licence=LICENCE,
     )
     with np.load(path, allow_pickle=False) as file:
-        series = file["data"]
-    check(series)
-    record = {"source": URL, "series": len(series), "profile": profile}
-    (target / "data.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        return np.asarray(file["data"])
+
+
+def drawn() -> NDArray[np.float64]:
+    """2000 series (24, 5) by the law, of SEED."""
+    rng = np.random.default_rng(SEED)
+    amplitude, phase = rng.uniform(0.5, 1.5, (2000, 1, 5)), rng.uniform(-np.pi, np.pi, (2000, 1, 5))
+    return np.asarray(0.5 + amplitude * np.sin(FREQUENCY * np.arange(24)[None, :, None] + phase))
 
 
 def check(series: NDArray[np.float64]) -> None:

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from autoreproduce.benchmarks.reproducebench.draws import Draw
 from autoreproduce.benchmarks.reproducebench.prepared_data import one_at_a_time
-from autoreproduce.benchmarks.reproducebench.recomputing import agreement_of, recompute
+from autoreproduce.benchmarks.reproducebench.recomputing import agreement_of, meaning_of, recompute
 from autoreproduce.benchmarks.reproducebench.tasks import lay_out_reference
 from autoreproduce.errors import SandboxError, UsageError
 from autoreproduce.files.shared import read_plain
@@ -41,7 +41,8 @@ def pair_of(task: Task, workspace: Path, draw: Draw, sandboxes: SandboxSetup) ->
         return Pair(draw=draw.seed, reason="the reference was not measured under this profile")
     with one_at_a_time(draw.reference, sandboxes.note):
         ran = _saved(draw.reference) or _reference_run(task, draw, sandboxes)
-    pair = Pair(draw=draw.seed, seconds=ran.seconds, least=task.least_agreement)
+    known = {"least": task.least_agreement, "meaning": meaning_of(task)}
+    pair = Pair(draw=draw.seed, seconds=ran.seconds, **known)
     pair = beside(task, pair, Recomputed(ran.value, ran.reason))
     if ran.value is not None:
         pair.agreement = agreement_of(task, workspace, draw.reference / WORKSPACE, draw.truth)
@@ -50,7 +51,9 @@ def pair_of(task: Task, workspace: Path, draw: Draw, sandboxes: SandboxSetup) ->
 
 def beside(task: Task, pair: Pair, reference: Recomputed) -> Pair:
     """The pair with this number of the reference's, and the band around it."""
-    value, half = reference.value, half_band(task.measured) if task.measured else None
+    value, half = reference.value, task.half_band
+    if half is None and task.measured:
+        half = half_band(task.measured)
     found = {"reference": value, "reason": reference.reason}
     if value is None or half is None:
         return pair.model_copy(update=found)

@@ -85,6 +85,14 @@ def agreement_of(task: Task, one: Path, other: Path, data: Path) -> float | None
             return None
 
 
+def meaning_of(task: Task) -> str:
+    """What the task's agreement.py measures: the docstring of `agreement`; "" without one."""
+    code = task.folder / "agreement.py" if task.folder else None
+    if code is None or not code.exists():
+        return ""
+    return " ".join((load_module(code).agreement.__doc__ or "").split()).rstrip(".")
+
+
 def agreement_by(code: Path, one: Path, other: Path, data: Path) -> float | None:
     """What `agreement` in `code` says of two files of predictions (in a child process)."""
     if any(why_not_unpacked(path, LARGEST_PREDICTIONS) for path in (one, other)):

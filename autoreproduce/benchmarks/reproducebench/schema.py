@@ -70,6 +70,11 @@ class Profile(TaskPart):
         description="the least agreement with the reference, by agreement.py, that a "
         "run of the method has on the same draw; its source is in `notes`",
     )
+    half_band: float | None = Field(
+        None,
+        description="how far apart two runs of the method are on the same draw, with 95 %, where "
+        "that was measured on draws; else it is that of the seeds in `measured`",
+    )
     steps: int | None = Field(
         None, description="of an optimiser: what the epochs, samples and batch size come to"
     )

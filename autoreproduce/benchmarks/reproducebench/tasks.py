@@ -183,6 +183,7 @@ def load_task(task_id: str, profile: str = "small") -> Task:
         published=file.results.published,
         measured=size.measured,
         least_agreement=size.least_agreement,
+        half_band=size.half_band,
         steps=size.steps,
         recomputes=(path / "metric.py").exists(),
         number_cannot_tell=size.number_cannot_tell,
