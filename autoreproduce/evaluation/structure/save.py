@@ -1,7 +1,8 @@
 """Measures the structure of a trial's program and of the reference, once each, and saves both."""
 
 import json
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from autoreproduce.files.bounded import LARGEST_JSON, parse_json
 from autoreproduce.files.shared import read_plain
 from autoreproduce.task import Task
 from autoreproduce.trials.journal import write_whole
+from autoreproduce.trials.measurement import read_measurement
 from autoreproduce.trials.probe.placing import probe_files
 from autoreproduce.trials.probe.schema import structure_of
 from autoreproduce.trials.trial import Trial
@@ -38,6 +40,8 @@ def measure_both(
     command = run.result.command if run else entry_point(program.files)
     needs = recorded_run(trial.record.inputs, command)
     what: list[Any] = [program.files, reference.files, task.profile, probe_files(whole_run=False)]
+    handed = _handed_in(folder)
+    what += [handed] if handed else []
     asked = digest([*what, *([needs.places] if needs.places else [])])
     if _is_measured(path, asked):
         return
@@ -51,11 +55,30 @@ def measure_both(
     except SandboxError as error:
         note(f"structure: only the programs' text is read, since no sandbox works here ({error})")
         return
+    if handed:
+        ours, theirs = (of_weights(*pair) for pair in zip((ours, theirs), handed, strict=True))
     if not theirs["source"]:
         asked = "to be measured again"
     write_whole(
         path, json.dumps({"asked": asked, "reference": ours, "generated": theirs}, indent=1) + "\n"
     )
+
+
+def _handed_in(folder: Path) -> list[dict[str, int]]:
+    """Shapes of the weights from which the reference and the program predict; [] without either."""
+    measurement = read_measurement(folder)
+    served = measurement.served if measurement else None
+    if served is None or served.value is None or not served.tensors or not served.reference:
+        return []
+    return [served.reference, served.tensors]
+
+
+def of_weights(found: dict[str, Any], tensors: Mapping[str, int]) -> dict[str, Any]:
+    """A structure whose model is the one that predicts: its parameters are the weights handed in."""
+    sizes = {shape: math.prod(map(int, shape.split("x"))) for shape in tensors}
+    parameters = sum(sizes[shape] * count for shape, count in tensors.items())
+    model = {**found.get("model", {}), "parameters": parameters, "tensors": dict(tensors)}
+    return {**found, "model": model} if "class" in model else found
 
 
 def _is_measured(path: Path, asked: str) -> bool:

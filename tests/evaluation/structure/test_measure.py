@@ -6,6 +6,7 @@ from autoreproduce.benchmarks.reproducebench.tasks import load_task
 from autoreproduce.config import Settings
 from autoreproduce.evaluation.structure.compare import compare, value_of
 from autoreproduce.evaluation.structure.measure import entry_point, measure, program_in
+from autoreproduce.evaluation.structure.save import of_weights
 
 pytest.importorskip("torch")
 
@@ -104,6 +105,18 @@ def test_each_difference_is_found_and_named(seen):
     )
     assert items["optimiser"] == items["optimiser lr"] == items["batch size"] == 0
     assert items["schedule"] == items["epochs"] == items["output shapes"] == 1
+
+
+def test_the_model_is_the_one_that_predicts_from_the_weights_that_were_handed_in():
+    shown = {
+        "source": "training",
+        "model": {"class": "Net", "parameters": 40, "tensors": {"8x5": 1}},
+    }
+    ours, theirs = of_weights(shown, {"8x5": 1, "8": 2}), of_weights(shown, {"8": 2})
+    assert ours["model"]["parameters"] == 56 and theirs["model"]["class"] == "Net"
+    items = {item.name: item.agreement for item in compare(ours, theirs)}
+    assert items["parameters"] == items["parameter tensors"] == pytest.approx(16 / 56)
+    assert of_weights({"source": ""}, {"8": 2}) == {"source": ""}  # no model was seen
 
 
 @pytest.mark.parametrize("steps, agreement", [(600, 1.0), (599, 0.0)])
