@@ -74,7 +74,7 @@ def _handed_in(folder: Path) -> list[dict[str, int]]:
 
 
 def of_weights(found: dict[str, Any], tensors: Mapping[str, int]) -> dict[str, Any]:
-    """A structure whose model is the one that predicts: its parameters are the weights handed in."""
+    """A structure whose model is the one that predicts: its parameters are the weights."""
     sizes = {shape: math.prod(map(int, shape.split("x"))) for shape in tensors}
     parameters = sum(sizes[shape] * count for shape, count in tensors.items())
     model = {**found.get("model", {}), "parameters": parameters, "tensors": dict(tensors)}
