@@ -132,6 +132,9 @@ def discriminate(
     recorded: Annotated[
         bool, typer.Option("--recorded", help="show what the tasks' folders hold, and run nothing")
     ] = False,
+    drawn: Annotated[
+        bool, typer.Option("--drawn", help="run each on secret draws, beside the reference there")
+    ] = False,
     settings: Settings,
     data: Given = None,
     json: Json = False,
@@ -148,9 +151,19 @@ def discriminate(
     from autoreproduce.plugins.lab.discriminate import DiscriminationPlan
     from autoreproduce.plugins.lab.discriminate import discriminate as run_programs
 
+    found_tasks = [find_task(name, "small") for name in tasks or task_names()]
+    if drawn:
+        from autoreproduce.plugins.lab.drawn import drawn_table, run_drawn
+        from autoreproduce.runner.api_results import note_to_stderr
+
+        over = range(settings.seed, settings.seed + seeds)
+        given = (settings, over, program or (), data, note_to_stderr)
+        runs = [run for task in found_tasks for run in run_drawn(task, *given)]
+        _print_and_write(drawn_table(runs), out)
+        return
     rows: list[DiscriminationRow] = []
     plan = DiscriminationPlan(settings, seeds, terminal_view(json), program or (), data)
-    for task in [find_task(name, "small") for name in tasks or task_names()]:
+    for task in found_tasks:
         if recorded:
             found = recorded_of(task)
         else:
@@ -168,7 +181,12 @@ def _write_discrimination(rows: list[DiscriminationRow], out: Path | None, json:
 
     from autoreproduce.benchmarks.reproducebench.discrimination import markdown
 
-    text = "\n".join(dumps(row.as_dict()) for row in rows) if json else markdown(rows)
+    _print_and_write(
+        "\n".join(dumps(row.as_dict()) for row in rows) if json else markdown(rows), out
+    )
+
+
+def _print_and_write(text: str, out: Path | None) -> None:
     print(text)
     if out is None:
         return

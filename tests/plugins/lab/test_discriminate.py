@@ -1,7 +1,13 @@
 """The command that measures a task's altered programs."""
 
+import json
+
+import pytest
+from sandbox_helpers import skip_without_bubblewrap
 from typer.testing import CliRunner
 
+from autoreproduce.benchmarks.reproducebench import tasks as reproducebench
+from autoreproduce.benchmarks.reproducebench.scaffold import new_task
 from autoreproduce.cli.app import app
 from autoreproduce.errors import UsageError
 
@@ -14,3 +20,43 @@ def test_an_unknown_program_is_one_line(tmp_path):
         done.exception
     )
     assert not list(tmp_path.iterdir())
+
+
+BAND = "measured: {value: 0.0099, low: 0.008, high: 0.012}"
+BASELINE = """
+baseline:
+  what: weights as they are drawn
+  edits:
+    - {file: main.py, old: "weights -= RATE", new: "weights -= 0"}
+"""
+
+
+@pytest.mark.slow
+def test_on_a_draw_a_program_is_told_by_the_references_number_there(tmp_path, monkeypatch):
+    skip_without_bubblewrap()
+    what = {"arxiv": None, "title": "T", "method": "M", "dataset": "D", "metric": "error"}
+    made = new_task("tiny", into=tmp_path / "reproducebench", **what)
+    text = (made / "task.yaml").read_text().replace("not_run: not measured yet", BAND, 1)
+    (made / "task.yaml").write_text(text + BASELINE)
+    monkeypatch.setattr(reproducebench, "folder", lambda name: tmp_path / name)
+    flags = [f"--runs-dir={tmp_path / 'runs'}", f"--cache-dir={tmp_path / 'cache'}"]
+    flags += ["--seeds=1", "--sandbox=bubblewrap", "--drawn"]
+    done = CliRunner().invoke(app, ["bench", "discriminate", "tiny", *flags])
+    assert done.exit_code == 0, done.output
+    own, simple = json.loads((tmp_path / "runs" / "drawn-tiny-small" / "drawn.json").read_text())
+    assert own["reference"] == simple["reference"] and own["draw"] == simple["draw"]
+    assert (own["told"], simple["told"]) == (False, True)
+    assert own["low"] < own["value"] < own["high"] < simple["value"]
+    assert "| tiny | weights as they are drawn | 0 |" in done.output
+    again = CliRunner().invoke(app, ["bench", "discriminate", "tiny", *flags])
+    assert json.loads((tmp_path / "runs" / "drawn-tiny-small" / "drawn.json").read_text()) == [
+        own,
+        simple,
+    ]
+    assert again.exit_code == 0
+
+
+def test_what_is_not_drawn_is_refused(tmp_path):
+    flags = ["--drawn", f"--runs-dir={tmp_path}"]
+    done = CliRunner().invoke(app, ["bench", "discriminate", "dat", *flags])
+    assert isinstance(done.exception, UsageError) and "are not drawn" in str(done.exception)

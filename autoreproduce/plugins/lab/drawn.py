@@ -1,0 +1,136 @@
+"""`bench discriminate --drawn`: a task's altered programs on secret draws of the data.
+
+The programs of one seed run on one draw, beside the reference's own run on it, as a run that counts
+does: what is told is told by the paired number.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from autoreproduce.benchmarks.reproducebench.altered import AlteredProgram
+from autoreproduce.benchmarks.reproducebench.draws import new_seed
+from autoreproduce.benchmarks.reproducebench.tasks import (
+    altered_programs_of,
+    redrawn,
+    reference_files,
+)
+from autoreproduce.config import Settings
+from autoreproduce.errors import UsageError
+from autoreproduce.files.tree import Tree
+from autoreproduce.runner.outside import ScoreRequest
+from autoreproduce.runner.score import score_all
+from autoreproduce.task import Task
+from autoreproduce.trials.journal import write_whole
+from autoreproduce.trials.measurement import read_measurement
+
+LEVELS = ("execution", "integrity")
+FILE = "drawn.json"
+
+
+@dataclass(frozen=True)
+class DrawnRun:
+    """One program on one draw. `told`: its number is worse than another run of the reference's on
+    the draw could be; None without a number or a band.
+    """
+
+    task: str
+    program: str
+    what: str
+    seed: int
+    draw: str
+    value: float | None
+    reference: float | None
+    low: float | None
+    high: float | None
+    told: bool | None
+
+
+def run_drawn(
+    task: Task,
+    settings: Settings,
+    seeds: range,
+    only: Sequence[str],
+    data: Path | None,
+    note: Callable[[str], None],
+) -> list[DrawnRun]:
+    """Run them, or those that `only` names by name or role, and write `drawn.json` beside the runs.
+
+    Finished runs are not repeated. Raises UsageError for a task whose data are not drawn.
+    """
+    if not redrawn(task):
+        raise UsageError(f"the data of {task.id} are not drawn", fix="leave --drawn out")
+    home = settings.runs_dir / f"drawn-{task.id}-{task.profile}"
+    home.mkdir(parents=True, exist_ok=True)
+    found = []
+    for seed in seeds:
+        place = home / f"seed-{seed}"
+        place.mkdir(exist_ok=True)
+        kept = place / "draw"
+        if not kept.exists():
+            kept.write_text(new_seed())
+        draw = kept.read_text()
+        for program in _programs(task, only):
+            note(f"{task.id}: {program.what}, seed {seed}")
+            found.append(
+                _run(task, program, seed, draw, place / program.name, settings, data, note)
+            )
+            write_whole(home / FILE, json.dumps([asdict(one) for one in found], indent=1) + "\n")
+    return found
+
+
+def _programs(task: Task, only: Sequence[str]) -> Iterator[AlteredProgram]:
+    yield AlteredProgram("reference", "the reference", (), reference_files(task))
+    for one in altered_programs_of(task):
+        if not only or {one.name, *one.roles} & set(only):
+            yield one
+
+
+def _run(
+    task: Task,
+    program: AlteredProgram,
+    seed: int,
+    draw: str,
+    place: Path,
+    settings: Settings,
+    data: Path | None,
+    note: Callable[[str], None],
+) -> DrawnRun:
+    tree = Tree(place / "program")
+    tree.make_root()
+    for name, text in program.files.items():
+        tree.write(name, text)
+    request = ScoreRequest(
+        path=str(place / "program"),
+        settings=settings,
+        task=task,
+        levels=LEVELS,
+        run=f"python main.py --profile {task.profile} --seed {seed}",
+        data=data,
+        draw=draw,
+        out=place / "trial",
+        note=note,
+    )
+    score_all(request)
+    measured = read_measurement(place / "trial")
+    value = measured.value if measured else None
+    pair = measured.pair if measured else None
+    told = None
+    if pair and pair.low is not None and value is not None:
+        told = pair.is_worse(value, task.metric.direction)
+    known = (pair.reference, pair.low, pair.high) if pair else (None, None, None)
+    return DrawnRun(task.id, program.name, program.what, seed, draw, value, *known, told)
+
+
+def drawn_table(runs: Sequence[DrawnRun]) -> str:
+    """A row a run in Markdown."""
+    lines = ["| task | program | seed | number | reference on the draw | band | told |"]
+    lines += [f"|{'---|' * 7}"]
+    words = {True: "worse", False: "no", None: "–"}
+    for one in runs:
+        band = "–" if one.low is None else f"{one.low:.4g} to {one.high:.4g}"
+        numbers = ["–" if each is None else f"{each:.4g}" for each in (one.value, one.reference)]
+        cells = [one.task, one.what, str(one.seed), *numbers, band, words[one.told]]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
