@@ -74,7 +74,7 @@ def run_drawn(
         for program in _programs(task, only):
             note(f"{task.id}: {program.what}, seed {seed}")
             found.append(
-                _run(task, program, seed, draw, place / program.name, settings, data, note)
+                _drawn_run(task, program, seed, draw, place / program.name, settings, data, note)
             )
             write_whole(home / FILE, json.dumps([asdict(one) for one in found], indent=1) + "\n")
     return found
@@ -87,7 +87,7 @@ def _programs(task: Task, only: Sequence[str]) -> Iterator[AlteredProgram]:
             yield one
 
 
-def _run(
+def _drawn_run(
     task: Task,
     program: AlteredProgram,
     seed: int,
