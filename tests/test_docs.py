@@ -23,7 +23,7 @@ import pages
 
 # The handbook describes these, each in its pages and its commands.
 DESCRIBED = {
-    *("baselines", "external_agents", "integrations", "suites"),
+    *("baselines", "external_agents", "integrations", "suites", "tables"),
     *("lab", "masked", "paperbench", "view"),
 }
 if missing := DESCRIBED - set(installed()):

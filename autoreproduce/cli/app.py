@@ -33,14 +33,7 @@ _OWN_GROUPS: dict[str, tuple[str, dict[str, str]]] = {
             "badge": "Write a trial's badge.svg, and print its line for a README.",
         },
     ),
-    "Score": (
-        "score",
-        {
-            "score": "Score a program, a trial or a folder of trials.",
-            "table": "Tables over trials: Markdown, LaTeX, CSV, JSON, plots.",
-            "board": "One page: systems by task, in quality and cost.",
-        },
-    ),
+    "Score": ("score", {"score": "Score a program, a trial or a folder of trials."}),
     "Benchmark": ("bench", {"bench": "ReproduceBench: list, prepare, reference, new."}),
     "Machine": ("doctor", {"doctor": "Check what a trial needs here, and say how to fix it."}),
 }

@@ -7,6 +7,7 @@ import typer
 
 from autoreproduce.cli.help import CommandApp
 from autoreproduce.errors import UsageError
+from autoreproduce.plugins import found_at, table
 
 app = CommandApp()
 
@@ -25,9 +26,9 @@ def report(
     if trials_below(folder) not in ([], [folder]):
         if pdf:
             raise UsageError("--pdf prints a trial's report", fix="name a trial's folder")
-        from autoreproduce.evaluation.site.content import write_site
-
-        print(write_site(folder))
+        if (place := table("api").get("write_site")) is None:
+            raise UsageError(f"{folder} is no trial's folder", fix="name one, or install tables")
+        print(found_at(place)(folder))
         return
     from autoreproduce.evaluation.report import write_report
     from autoreproduce.trials.trial import Trial

@@ -1,4 +1,4 @@
-"""The commands `score`, `calibrate`, `table` and `board`: what programs are worth."""
+"""The command `score`: what programs are worth."""
 
 import json as json_module
 from pathlib import Path
@@ -219,57 +219,3 @@ def _print_plan(plan: dict[str, Any], as_json: bool) -> None:
     from autoreproduce.runner.score_plan import plan_text
 
     print(json_module.dumps(plan) if as_json else plan_text(plan))
-
-
-@app.command()
-def table(
-    *,
-    folder: Annotated[Path, typer.Argument(help="a suite's folder, or any folder of trials")],
-    human: Annotated[Path | None, typer.Option(help="people's scores: a CSV file")] = None,
-    out: Annotated[Path | None, typer.Option(help="where the tables go [FOLDER/tables]")] = None,
-    json: Json = False,
-) -> None:
-    """Tables over trials: Markdown, LaTeX, CSV, JSON, plots."""
-    from autoreproduce.evaluation.human import matched, read_human
-    from autoreproduce.evaluation.tables.build import tables
-    from autoreproduce.evaluation.tables.rows import read_rows
-    from autoreproduce.evaluation.tables.write import data, draw, markdown, write_tables
-    from autoreproduce.runner.api_results import note_to_stderr
-
-    rows = read_rows(folder, note_to_stderr)
-    trials = [row.trial for row in rows]
-    scores = matched(read_human(human), trials, folder, note_to_stderr) if human else None
-    made, home = tables(rows, scores), out or folder / "tables"
-    for one in made:
-        print(json_module.dumps(json_module.loads(data(one))) if json else markdown(one))
-    written = [*write_tables(made, home), *draw(rows, home, scores)]
-    if not json:
-        print(f"{len(written)} files in {home}")
-
-
-@app.command()
-def board(
-    *,
-    folders: Annotated[
-        list[Path], typer.Argument(metavar="DIR", help="suites' folders, or folders of trials")
-    ],
-    profile: Annotated[str, typer.Option(help="only trials of this profile")] = "",
-    out: Annotated[
-        Path | None, typer.Option(help="where the page and its tables go [first DIR/board]")
-    ] = None,
-    json: Json = False,
-) -> None:
-    """One page: systems by task, in quality and cost."""
-    from autoreproduce.evaluation.site.board import write_board
-    from autoreproduce.evaluation.tables.board import board_tables, read_board, systems_of
-    from autoreproduce.evaluation.tables.write import data, markdown, write_tables
-    from autoreproduce.runner.api_results import note_to_stderr
-
-    systems = systems_of(read_board(folders, profile, note_to_stderr))
-    made, home = board_tables(systems), out or folders[0] / "board"
-    write_tables(made, home)
-    page = write_board(systems, made, home)
-    for one in made:
-        print(json_module.dumps(json_module.loads(data(one))) if json else markdown(one))
-    if not json:
-        print(page)

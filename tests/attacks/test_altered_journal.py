@@ -7,8 +7,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from needs import needs_suites
+from needs import needs_suites, needs_tables
 
+import autoreproduce
 from autoreproduce.benchmarks.reproducebench.tasks import load_task
 from autoreproduce.errors import TrialError
 from autoreproduce.evaluation.judging.material import material_of
@@ -17,7 +18,6 @@ from autoreproduce.evaluation.score_page import write_page
 from autoreproduce.evaluation.scorers import Setup
 from autoreproduce.evaluation.scorers.cost import CostScorer
 from autoreproduce.evaluation.scoring import read_scores, score_trial
-from autoreproduce.evaluation.tables.build import systems
 from autoreproduce.evaluation.tables.rows import read_rows
 from autoreproduce.plugins import found_at, installed
 from autoreproduce.trials.chain import chain_warning, first_link, linked
@@ -139,10 +139,11 @@ def test_a_trial_whose_reference_was_altered_is_seen_and_one_that_moved_is_not(
     assert "does not follow from trial.json" in Trial.read(folder).altered
 
 
+@needs_tables
 def test_report_scores_and_tables_say_that_a_journal_was_altered(tmp_path: Path) -> None:
     folder = written(tmp_path / "t")
     assert "does not follow" not in write_report(folder, TASK).read_text()
-    assert "Not to be trusted" not in "".join(systems(read_rows(tmp_path)).notes)
+    assert "Not to be trusted" not in "".join(autoreproduce.tables(read_rows(tmp_path))[0].notes)
     altered_at(folder, 2)
     said = "ine 3 of steps.jsonl does not follow from the lines before it"
     assert said in write_report(folder, TASK).read_text()
@@ -150,7 +151,7 @@ def test_report_scores_and_tables_say_that_a_journal_was_altered(tmp_path: Path)
     assert said in score.details["altered"]
     assert said in read_scores(folder)[0]["details"]["altered"]
     assert said in write_page(folder, TASK, material_of(TASK)).read_text()
-    assert said in "".join(systems(read_rows(tmp_path)).notes)
+    assert said in "".join(autoreproduce.tables(read_rows(tmp_path))[0].notes)
 
 
 def test_a_link_costs_little_beside_a_step(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoreproduce.evaluation.tables.build import Table
+from autoreproduce.evaluation.tables.model import Table
 from autoreproduce.evaluation.tables.write import comma
 from autoreproduce.files.csv_text import csv_text, plain_cell, safe_cell
 

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from needs import needs_tables
 
+import autoreproduce
 from autoreproduce.benchmarks.reproducebench.tasks import load_task
 from autoreproduce.errors import TrialError
 from autoreproduce.evaluation.judging.program import Program
 from autoreproduce.evaluation.scoring import FILE, read_scores
 from autoreproduce.evaluation.submission import lay_out
-from autoreproduce.evaluation.tables.build import tables
 from autoreproduce.evaluation.tables.rows import read_rows
 from autoreproduce.files.bounded import parse_yaml
 
@@ -52,6 +53,7 @@ def test_scores_that_are_a_folder_are_damaged(tmp_path: Path) -> None:
         read_scores(tmp_path)
 
 
+@needs_tables
 @pytest.mark.parametrize(
     "fields",
     [
@@ -71,17 +73,19 @@ def test_a_shared_trial_whose_numbers_cannot_be_is_left_out_of_the_table(
         write_outcome(tmp_path / name, {} if name == "good" else fields)
     notes: list[str] = []
     rows = read_rows(tmp_path, notes.append)
-    assert [row.trial for row in rows] == ["good"] and tables(rows)
+    assert [row.trial for row in rows] == ["good"] and autoreproduce.tables(rows)
     assert len(notes) == 2 and all("is left out" in note for note in notes)
 
 
+@needs_tables
 def test_a_metric_too_large_to_be_averaged_is_none(tmp_path: Path) -> None:
     for name in ("one", "two"):
         write_outcome(tmp_path / name, {"metric": 1.7e308})
     rows = read_rows(tmp_path, print)
-    assert [row.metric for row in rows] == [None, None] and tables(rows)
+    assert [row.metric for row in rows] == [None, None] and autoreproduce.tables(rows)
 
 
+@needs_tables
 @pytest.mark.parametrize(
     "entry",
     [
@@ -98,7 +102,7 @@ def test_scores_that_cannot_be_leave_their_trial_out(tmp_path: Path, entry: str)
         write_outcome(tmp_path / name, {})
     (tmp_path / "bad" / FILE).write_text(f'{{"scores": [{entry}]}}', encoding="utf-8")
     rows = read_rows(tmp_path, print)
-    assert [row.trial for row in rows] == ["good"] and tables(rows)
+    assert [row.trial for row in rows] == ["good"] and autoreproduce.tables(rows)
 
 
 def write_outcome(folder: Path, fields: dict[str, Any]) -> None:

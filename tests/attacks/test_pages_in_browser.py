@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from needs import HAS_TABLES
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
+import autoreproduce
 from autoreproduce.benchmarks.reproducebench.tasks import load_task
 from autoreproduce.evaluation.judging.material import material_of
 from autoreproduce.evaluation.judging.program import Program
 from autoreproduce.evaluation.report import write_report
 from autoreproduce.evaluation.score_page import write_page
-from autoreproduce.evaluation.site.content import write_site
 from autoreproduce.evaluation.submission import lay_out
 from autoreproduce.trials.trial import Outcome
 
@@ -69,12 +70,14 @@ def trial_in(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    if not HAS_TABLES:
+        pytest.skip("tables are not installed")
     suite = tmp_path_factory.mktemp("suite")
     folder = trial_in(suite / "trials" / "lsm" / "<b onclick=x>bare" / "1")
     return {
         "report": write_report(folder, TASK),
         "scores": write_page(folder, TASK, material_of(TASK)),
-        "site": write_site(suite),
+        "site": autoreproduce.write_site(suite),
     }
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from autoreproduce import Score
 from autoreproduce.cli.console.scores import print_scores
-from autoreproduce.evaluation.tables.build import Table
+from autoreproduce.evaluation.tables.model import Table
 from autoreproduce.evaluation.tables.write import markdown
 from autoreproduce.runner.api_results import note_to_stderr
 

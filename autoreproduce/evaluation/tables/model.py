@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
+from pathlib import Path
 
 from autoreproduce.content import install_command
 from autoreproduce.evaluation.statistics import MeanEstimate
@@ -21,6 +22,17 @@ class Table:
     columns: list[str]
     rows: list[list[Cell]]
     notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class SuitePage:
+    """A benchmark's own part of a page: tables, plots by what they show, and by the trial's name
+    whether it passed.
+    """
+
+    tables: list[Table]
+    plots: list[tuple[str, Path]]
+    passed: dict[str, bool]
 
 
 def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -18,7 +18,6 @@ plugin = Plugin(
         "Suites": {
             "suite": "Run tasks × variants × trials from a YAML file.",
             "watch": "Watch a suite that runs in another terminal.",
-            "compare": "Compare two suites, paired by task and variant.",
             "work": "Attempt one trial of a suite by its job.json.",
         }
     },

@@ -1,4 +1,4 @@
-"""The commands `suite`, `watch`, `work` and `compare`: many trials."""
+"""The commands `suite`, `watch` and `work`: many trials."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ import typer
 
 from autoreproduce.cli.help import CommandApp
 from autoreproduce.cli.options import ADVANCED, Json, Notify, Require, RequireWord
-from autoreproduce.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from autoreproduce.evaluation.compare import Compared
     from autoreproduce.plugins.suites.finished import EndedTrial
     from autoreproduce.plugins.suites.plan import Planned
     from autoreproduce.plugins.suites.run import SuiteSummary
@@ -169,59 +167,6 @@ def work(
     ended = Worker(read_job(job, trust), note=lambda text: print(text, flush=True)).run()
     print(f"{ended.status}: {ended.reason}" if ended.reason else ended.status)
     raise typer.Exit(0 if ended.scored else 130 if ended.status == "stopped" else 4)
-
-
-@app.command()
-def compare(
-    *,
-    first: Annotated[Path, typer.Argument(help="a suite's folder, or any folder of trials: A")],
-    second: Annotated[Path, typer.Argument(help="the other: B")],
-    variants: Annotated[
-        str,
-        typer.Option(
-            help="X of A against Y of B [those that both have]", metavar="X,Y", show_default=False
-        ),
-    ] = "",
-    json: Annotated[bool, typer.Option("--json", help="one JSON object a measure")] = False,
-) -> None:
-    """Compare two suites, paired by task and variant.
-
-    It shows B − A with its interval, win/tie/loss and the ratio.
-    """
-    from autoreproduce.evaluation.compare import compare as compare_rows
-    from autoreproduce.evaluation.compare import of_variants
-    from autoreproduce.evaluation.tables.rows import one_machine, read_rows
-
-    names = [name.strip() for name in variants.split(",")] if variants else []
-    if len(names) > 2:
-        raise UsageError(
-            f"--variants {variants}: one of A and one of B are compared", fix="write X,Y"
-        )
-    ours, theirs, notes = of_variants(read_rows(first), read_rows(second), names)
-    found = compare_rows(ours, theirs)
-    if not one_machine([*ours, *theirs]):
-        notes.append("Seconds are not compared: the trials ran on other machines.")
-    _print_comparison(found, notes, f"A: {first}, B: {second}", json)
-
-
-def _print_comparison(found: list[Compared], notes: list[str], title: str, json: bool) -> None:
-    from dataclasses import asdict
-
-    from autoreproduce.evaluation.tables.model import Table
-    from autoreproduce.evaluation.tables.write import markdown
-
-    if json:
-        for note in notes:
-            print(note, file=sys.stderr)
-        for one in found:
-            print(json_module.dumps(asdict(one)))
-        return
-    columns = ["measure", "tasks", "A", "B", "B − A", "B wins", "ties", "B loses", "B / A"]
-    rows: list[list[Any]] = [
-        [o.measure, o.tasks, o.first, o.second, o.difference, o.wins, o.ties, o.losses, o.ratio]
-        for o in found
-    ]
-    print(markdown(Table("compare", title, columns, rows, notes)))
 
 
 def _print_summary(summary: SuiteSummary, json: bool) -> None:

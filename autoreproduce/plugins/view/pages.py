@@ -11,9 +11,9 @@ from autoreproduce.evaluation.report.page import page_content
 from autoreproduce.evaluation.report.timeline import lines, total
 from autoreproduce.evaluation.report.versions import tracked_files
 from autoreproduce.evaluation.report.wording import clean, money
-from autoreproduce.evaluation.site.content import SuiteContent, suite_content
 from autoreproduce.evaluation.tables.rows import read_rows
 from autoreproduce.files.tree import Tree
+from autoreproduce.plugins import found_at, table
 from autoreproduce.plugins.view.drawn import CurveQuery
 from autoreproduce.plugins.view.library import Library, UnknownKeyError
 from autoreproduce.plugins.view.listed import ListedSuite, ListedTrial
@@ -82,12 +82,13 @@ def suite_page(library: Library, suite: ListedSuite, query: RowQuery) -> dict[st
 def suite_tables(library: Library, suite: ListedSuite) -> dict[str, Any]:
     """A suite's tables and plots, which read every finished trial whole."""
     problems: list[str] = []
-    content = SuiteContent([], [], ())
+    content: Any = {"tables": [], "plots": []}
     try:
         library.refuse_links(suite)
         rows = read_rows(suite.folder, problems.append)
         with tempfile.TemporaryDirectory(prefix="autoreproduce-view-") as plots:
-            content = suite_content(suite.folder, rows, Path(plots))
+            if place := table("api").get("suite_content"):
+                content = found_at(place)(suite.folder, rows, Path(plots))
     except AutoReproduceError as error:
         problems.append(str(error))
     return {"suite": suite, "content": content, "problems": problems}

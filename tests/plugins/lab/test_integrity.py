@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 import yaml
+from needs import needs_tables
 from sandbox_helpers import skip_without_bubblewrap
 
+import autoreproduce
 from autoreproduce.benchmarks.reproducebench import tasks as reproducebench
 from autoreproduce.benchmarks.reproducebench.scaffold import new_task
 from autoreproduce.config import Settings
 from autoreproduce.content import folder
-from autoreproduce.evaluation.tables.build import tables
 from autoreproduce.evaluation.tables.rows import read_rows
 from autoreproduce.plugins.lab.run_attacks import (
     CONTROL,
@@ -110,6 +111,7 @@ def measured(task: Task, name: str, tmp_path: Path) -> tuple[Measurement, Path]:
     return found, tmp_path / "trials"
 
 
+@needs_tables
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "word", "kinds"),
@@ -136,7 +138,7 @@ def test_each_attack_has_its_verdict(
     [row] = read_rows(trials)
     assert row.executed == (0.0 if word == "void" else 1.0)
     assert (row.gap == 1.0) == (word == "void") and row.integrity == word
-    systems = tables([row])[0]
+    systems = autoreproduce.tables([row])[0]
     assert systems.rows[0][systems.columns.index("void")] == (1 if word == "void" else 0)
 
 

@@ -12,17 +12,17 @@ from statistics import fmean
 
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.statistics import MeanEstimate, estimate
-from autoreproduce.evaluation.tables.build import (
+from autoreproduce.evaluation.tables.model import Cell, Table
+from autoreproduce.evaluation.tables.published import published_rows
+from autoreproduce.evaluation.tables.rows import TrialRow, one_machine, read_rows
+from autoreproduce.plugins.tables.build import (
     counted_words,
     groups_by,
     mean_of_known,
     system_name,
     trust_notes,
 )
-from autoreproduce.evaluation.tables.judging import require_one_judging
-from autoreproduce.evaluation.tables.model import Cell, Table
-from autoreproduce.evaluation.tables.published import published_rows
-from autoreproduce.evaluation.tables.rows import TrialRow, one_machine, read_rows
+from autoreproduce.plugins.tables.judging import require_one_judging
 
 Measure = Callable[[TrialRow], float | None]
 MEASURES: dict[str, Measure] = {

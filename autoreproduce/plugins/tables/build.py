@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from autoreproduce.evaluation.human import correlations
 from autoreproduce.evaluation.scorers import JUDGED
 from autoreproduce.evaluation.statistics import (
     Correlation,
@@ -19,11 +18,12 @@ from autoreproduce.evaluation.statistics import (
     estimate,
     krippendorff_alpha,
 )
-from autoreproduce.evaluation.tables.judging import require_one_judging
 from autoreproduce.evaluation.tables.model import Cell, Table
-from autoreproduce.evaluation.tables.programs import programs, rated
 from autoreproduce.evaluation.tables.published import published_rows, published_tables
 from autoreproduce.evaluation.tables.rows import TrialRow, one_machine
+from autoreproduce.plugins.tables.human import correlations
+from autoreproduce.plugins.tables.judging import require_one_judging
+from autoreproduce.plugins.tables.programs import programs, rated
 
 SCORE_COLUMNS = (*JUDGED, "ran", "void", "gave the number", "gap", "gap, ran")
 

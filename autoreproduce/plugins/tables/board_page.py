@@ -10,10 +10,10 @@ from urllib.parse import quote
 
 from autoreproduce.evaluation.report.page import whole_page
 from autoreproduce.evaluation.statistics import MeanEstimate
-from autoreproduce.evaluation.tables.board import COSTS, SCORES, System, groups_of, shared_tasks
 from autoreproduce.evaluation.tables.model import Cell, Table, can_draw, plot_label
 from autoreproduce.evaluation.tables.published import published_rows
 from autoreproduce.evaluation.tables.write import cell_text
+from autoreproduce.plugins.tables.board import COSTS, SCORES, System, groups_of, shared_tasks
 from autoreproduce.trials.journal import write_whole
 
 PAGE = "board.html"

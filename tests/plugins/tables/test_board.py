@@ -13,10 +13,10 @@ from autoreproduce.benchmarks.reproducebench.tasks import load_task
 from autoreproduce.cli.app import app
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.judging.program import Program
-from autoreproduce.evaluation.site.board import write_board
 from autoreproduce.evaluation.submission import lay_out
-from autoreproduce.evaluation.tables.board import board_tables, read_board, systems_of
 from autoreproduce.evaluation.tables.rows import TrialRow
+from autoreproduce.plugins.tables.board import board_tables, read_board, systems_of
+from autoreproduce.plugins.tables.board_page import write_board
 from autoreproduce.trials.trial import Outcome
 
 
@@ -136,7 +136,7 @@ def test_trials_that_do_not_compare_are_refused(change, message, monkeypatch, tm
     rows = [row(judges={"mixed": "one"}), dataclasses.replace(row("theirs"), **change)]
     if "judges" not in change:
         rows[1] = dataclasses.replace(rows[1], judges={"mixed": "one"})
-    monkeypatch.setattr("autoreproduce.evaluation.tables.board.read_rows", lambda *_: rows)
+    monkeypatch.setattr("autoreproduce.plugins.tables.board.read_rows", lambda *_: rows)
     with pytest.raises(UsageError, match=message):
         read_board([tmp_path])
     if "profile" in change:

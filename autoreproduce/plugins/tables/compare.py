@@ -15,8 +15,8 @@ from typing import Literal
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.scorers import TABLED
 from autoreproduce.evaluation.statistics import MeanEstimate, estimate
-from autoreproduce.evaluation.tables.judging import require_one_judging
 from autoreproduce.evaluation.tables.rows import TrialRow, one_machine
+from autoreproduce.plugins.tables.judging import require_one_judging
 
 Key = tuple[str, str, str]
 Better = Literal["lower", "higher"]

@@ -16,13 +16,13 @@ from urllib.parse import quote
 
 from autoreproduce.benchmarks import benchmark_class
 from autoreproduce.evaluation.report.page import whole_page
-from autoreproduce.evaluation.tables.build import by_task, systems, variants
-from autoreproduce.evaluation.tables.judging import require_one_judging
-from autoreproduce.evaluation.tables.model import Table, can_draw
-from autoreproduce.evaluation.tables.phases import draw_phases, phase_costs
+from autoreproduce.evaluation.tables.model import SuitePage, Table, can_draw
 from autoreproduce.evaluation.tables.rows import TrialRow, read_rows
 from autoreproduce.evaluation.tables.write import cell_text, draw, make_folder, save_figure
 from autoreproduce.plugins import found_at
+from autoreproduce.plugins.tables.build import by_task, systems, variants
+from autoreproduce.plugins.tables.judging import require_one_judging
+from autoreproduce.plugins.tables.phases import draw_phases, phase_costs
 from autoreproduce.trials.journal import write_whole
 
 _TITLES = {
@@ -31,17 +31,6 @@ _TITLES = {
     "human": "Judges against people",
     "phases": "Cost by phase",
 }
-
-
-@dataclass(frozen=True)
-class SuitePage:
-    """A benchmark's own part of a page: tables, plots by what they show, and by the trial's name
-    whether it passed.
-    """
-
-    tables: list[Table]
-    plots: list[tuple[str, Path]]
-    passed: dict[str, bool]
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autoreproduce.errors import UsageError
-from autoreproduce.evaluation.compare import compare, of_variants
-from autoreproduce.evaluation.tables.build import tables
 from autoreproduce.evaluation.tables.rows import TrialRow
+from autoreproduce.plugins.tables.build import tables
+from autoreproduce.plugins.tables.compare import compare, of_variants
 
 
 def row(

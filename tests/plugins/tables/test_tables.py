@@ -20,7 +20,6 @@ from autoreproduce import Score
 from autoreproduce.benchmarks.reproducebench.tasks import load_task
 from autoreproduce.cli.app import app
 from autoreproduce.errors import TrialError, UsageError
-from autoreproduce.evaluation.human import correlations, matched, read_human
 from autoreproduce.evaluation.judging.program import Program
 from autoreproduce.evaluation.scoring import save_score
 from autoreproduce.evaluation.statistics import (
@@ -32,10 +31,11 @@ from autoreproduce.evaluation.statistics import (
 )
 from autoreproduce.evaluation.submission import lay_out
 from autoreproduce.evaluation.tables import model
-from autoreproduce.evaluation.tables.build import systems, tables
 from autoreproduce.evaluation.tables.published import published_tables
 from autoreproduce.evaluation.tables.rows import read_rows
 from autoreproduce.evaluation.tables.write import cell_text, comma, data, draw, latex, markdown
+from autoreproduce.plugins.tables.build import systems, tables
+from autoreproduce.plugins.tables.human import correlations, matched, read_human
 from autoreproduce.trials.steps import ExecutionResult
 from autoreproduce.trials.trial import Outcome
 

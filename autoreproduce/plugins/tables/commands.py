@@ -1,0 +1,126 @@
+"""The commands `table`, `board` and `compare`: what many finished trials come to."""
+
+from __future__ import annotations
+
+import json as json_module
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from autoreproduce.cli.help import CommandApp
+from autoreproduce.cli.options import Json
+from autoreproduce.errors import UsageError
+
+if TYPE_CHECKING:
+    from autoreproduce.plugins.tables.compare import Compared
+
+app = CommandApp()
+
+
+@app.command()
+def table(
+    *,
+    folder: Annotated[Path, typer.Argument(help="a suite's folder, or any folder of trials")],
+    human: Annotated[Path | None, typer.Option(help="people's scores: a CSV file")] = None,
+    out: Annotated[Path | None, typer.Option(help="where the tables go [FOLDER/tables]")] = None,
+    json: Json = False,
+) -> None:
+    """Tables over trials: Markdown, LaTeX, CSV, JSON, plots."""
+    from autoreproduce.evaluation.tables.rows import read_rows
+    from autoreproduce.evaluation.tables.write import data, draw, markdown, write_tables
+    from autoreproduce.plugins.tables.build import tables
+    from autoreproduce.plugins.tables.human import matched, read_human
+    from autoreproduce.runner.api_results import note_to_stderr
+
+    rows = read_rows(folder, note_to_stderr)
+    trials = [row.trial for row in rows]
+    scores = matched(read_human(human), trials, folder, note_to_stderr) if human else None
+    made, home = tables(rows, scores), out or folder / "tables"
+    for one in made:
+        print(json_module.dumps(json_module.loads(data(one))) if json else markdown(one))
+    written = [*write_tables(made, home), *draw(rows, home, scores)]
+    if not json:
+        print(f"{len(written)} files in {home}")
+
+
+@app.command()
+def board(
+    *,
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="DIR", help="suites' folders, or folders of trials")
+    ],
+    profile: Annotated[str, typer.Option(help="only trials of this profile")] = "",
+    out: Annotated[
+        Path | None, typer.Option(help="where the page and its tables go [first DIR/board]")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """One page: systems by task, in quality and cost."""
+    from autoreproduce.evaluation.tables.write import data, markdown, write_tables
+    from autoreproduce.plugins.tables.board import board_tables, read_board, systems_of
+    from autoreproduce.plugins.tables.board_page import write_board
+    from autoreproduce.runner.api_results import note_to_stderr
+
+    systems = systems_of(read_board(folders, profile, note_to_stderr))
+    made, home = board_tables(systems), out or folders[0] / "board"
+    write_tables(made, home)
+    page = write_board(systems, made, home)
+    for one in made:
+        print(json_module.dumps(json_module.loads(data(one))) if json else markdown(one))
+    if not json:
+        print(page)
+
+
+@app.command()
+def compare(
+    *,
+    first: Annotated[Path, typer.Argument(help="a suite's folder, or any folder of trials: A")],
+    second: Annotated[Path, typer.Argument(help="the other: B")],
+    variants: Annotated[
+        str,
+        typer.Option(
+            help="X of A against Y of B [those that both have]", metavar="X,Y", show_default=False
+        ),
+    ] = "",
+    json: Annotated[bool, typer.Option("--json", help="one JSON object a measure")] = False,
+) -> None:
+    """Compare two suites, paired by task and variant.
+
+    It shows B − A with its interval, win/tie/loss and the ratio.
+    """
+    from autoreproduce.evaluation.tables.rows import one_machine, read_rows
+    from autoreproduce.plugins.tables.compare import compare as compare_rows
+    from autoreproduce.plugins.tables.compare import of_variants
+
+    names = [name.strip() for name in variants.split(",")] if variants else []
+    if len(names) > 2:
+        raise UsageError(
+            f"--variants {variants}: one of A and one of B are compared", fix="write X,Y"
+        )
+    ours, theirs, notes = of_variants(read_rows(first), read_rows(second), names)
+    found = compare_rows(ours, theirs)
+    if not one_machine([*ours, *theirs]):
+        notes.append("Seconds are not compared: the trials ran on other machines.")
+    _print_comparison(found, notes, f"A: {first}, B: {second}", json)
+
+
+def _print_comparison(found: list[Compared], notes: list[str], title: str, json: bool) -> None:
+    from dataclasses import asdict
+
+    from autoreproduce.evaluation.tables.model import Table
+    from autoreproduce.evaluation.tables.write import markdown
+
+    if json:
+        for note in notes:
+            print(note, file=sys.stderr)
+        for one in found:
+            print(json_module.dumps(asdict(one)))
+        return
+    columns = ["measure", "tasks", "A", "B", "B − A", "B wins", "ties", "B loses", "B / A"]
+    rows: list[list[Any]] = [
+        [o.measure, o.tasks, o.first, o.second, o.difference, o.wins, o.ties, o.losses, o.ratio]
+        for o in found
+    ]
+    print(markdown(Table("compare", title, columns, rows, notes)))
