@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from autoreproduce.task import Task
     from autoreproduce.trials.trial import Trial
 
-_BLOCK = re.compile(
+CODE_BLOCK = re.compile(
     r"^(`{3,}|~{3,})(?:python|py)?[ \t]*\n(.*?)^\1[ \t]*$", re.DOTALL | re.MULTILINE
 )
 
@@ -93,7 +93,7 @@ def code_in(reply: str) -> str:
     """The Python of a reply: its last fenced block, or all of it. Raises CommandError where it is
     none.
     """
-    blocks = _BLOCK.findall(reply)
+    blocks = CODE_BLOCK.findall(reply)
     code = textwrap.dedent(blocks[-1][1] if blocks else reply).strip("\n") + "\n"
     try:
         parse_python(code)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -40,6 +41,9 @@ Suggest = Annotated[
     bool, typer.Option("--suggest", help="propose commands and functions, and stop")
 ]
 Described = Annotated[bool, typer.Option("--describe", help="by --model, not from docstrings")]
+Rewritten = Annotated[
+    bool, typer.Option("--rewrite", help="faulty bodies by --model too, for the proofs")
+]
 PaperId = Annotated[
     str | None,
     typer.Option(help="its id in the set [the repository's name]", rich_help_panel=ADVANCED),
@@ -69,6 +73,7 @@ def mask(
     requirements: Requirements = None,
     workers: Workers = 1,
     describe: Described = False,
+    rewrite: Rewritten = False,
     settings: Settings,
     paper_id: PaperId = None,
     title: Annotated[str, typer.Option(help="the paper's title", rich_help_panel=ADVANCED)] = "",
@@ -83,7 +88,7 @@ def mask(
 
     A task is a command to run and its numbers to reach.
     """
-    from autoreproduce.plugins.masked.describe import describer
+    from autoreproduce.plugins.masked.describe import FunctionWriter
     from autoreproduce.plugins.masked.making import made_text, make_tasks
     from autoreproduce.plugins.masked.stopping import StoppableSetup
     from autoreproduce.plugins.masked.suggest import suggestion
@@ -126,8 +131,10 @@ def mask(
     if suggest:
         print(suggestion(asked, place))
         return
-    writer = describer(settings, settings.runs_dir / "descriptions") if describe else None
-    made = make_tasks(asked, place, writer)
+    if describe or rewrite:
+        writer = FunctionWriter(settings, settings.runs_dir / "descriptions")
+        asked = replace(asked, rewrite=writer.rewrite if rewrite else None)
+    made = make_tasks(asked, place, writer.describe if describe else None)
     print(made_text(made))
     raise typer.Exit(0 if made.proven else 1)
 

@@ -1,13 +1,15 @@
-"""Descriptions of functions by a model, for new masked tasks: what a function is to do, and no line
-of how.
+"""What a model writes for new masked tasks: descriptions of functions, without a line of how, and
+faulty bodies of theirs that a proof must tell from them.
 """
 
 from __future__ import annotations
 
 import ast
+import textwrap
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from autoreproduce.agents.agent import Agent
 from autoreproduce.agents.prompts import Prompts
@@ -17,45 +19,76 @@ from autoreproduce.errors import CommandError, UsageError
 from autoreproduce.files.bounded import parse_python
 from autoreproduce.models.budget import Budget
 from autoreproduce.models.open import open_model
+from autoreproduce.plugins.masked.answering import CODE_BLOCK
 from autoreproduce.plugins.masked.retrieval import paper_for
 from autoreproduce.trials.journal import open_journal
 
 if TYPE_CHECKING:
     from autoreproduce.config import Settings
-    from autoreproduce.plugins.masked.describing import Describe
 
+FAULTY = 4  # bodies that a model writes for each function
 SHORT = 20  # characters: a line of code so short may stand in prose by chance
 
 
-def describer(settings: Settings, home: Path) -> Describe:
-    """What describes a function by `settings.model.name`. Each one is asked once, with a journal
-    of its own below `home`.
+class FunctionWriter:
+    """A model that is asked about a function: once for each, with a journal of its own.
 
-    Raises UsageError where no model is named; the call raises ReplyError where two replies cannot
-    be used.
+    Raises UsageError where no model is named; calls raise ReplyError where two replies are useless.
     """
-    if not settings.model.name:
-        raise UsageError(
-            "--describe asks a model", fix="add --model provider:name, or leave --describe out"
-        )
-    name, model, budget = (
-        settings.model.name,
-        open_model(settings, settings.model.name),
-        Budget.parse(settings.budget.total),
-    )
-    prompts = Prompts(folder("prompts") / "autoexperiment")
 
-    def describe(function: str, paper: str) -> str:
-        shown = paper_for(paper, [function], settings.masked.retrieval)
-        place = home / digest([function, shown, name, prompts.digest()])[:12]
-        with open_journal(place, {"describes": "a masked function", "model": name}) as journal:
-            journal.phase("describe")
-            agent = Agent("research", model, name, prompts, journal, budget, settings)
-            return agent.checked(
-                "describe", partial(usable, function=function), function=function, paper=shown
+    def __init__(self, settings: Settings, home: Path) -> None:
+        if not settings.model.name:
+            raise UsageError(
+                "--describe and --rewrite ask a model",
+                fix="add --model provider:name, or leave them out",
             )
+        self.settings, self.home, self.name = settings, home, settings.model.name
+        self.model = open_model(settings, self.name)
+        self.budget = Budget.parse(settings.budget.total)
+        self.prompts = Prompts(folder("prompts") / "autoexperiment")
 
-    return describe
+    def describe(self, function: str, paper: str) -> str:
+        """A docstring that gives no line of the function away."""
+        shown = paper_for(paper, [function], self.settings.masked.retrieval)
+        read = partial(usable, function=function)
+        return self._asked("describe", read, function=function, paper=shown)
+
+    def rewrite(self, function: str) -> list[tuple[str, str]]:
+        """Faulty bodies with their mistakes."""
+        read = partial(faulty_bodies, function=function)
+        return self._asked("rewrite", read, function=function, count=FAULTY)
+
+    def _asked(self, template: str, read: Callable[[str], Any], **shown: Any) -> Any:
+        place = self.home / digest([template, shown, self.name, self.prompts.digest()])[:12]
+        with open_journal(place, {template: "a masked function", "model": self.name}) as journal:
+            journal.phase(template)
+            agent = Agent(
+                "research", self.model, self.name, self.prompts, journal, self.budget, self.settings
+            )
+            return agent.checked(template, read, **shown)
+
+
+def faulty_bodies(reply: str, function: str) -> list[tuple[str, str]]:
+    """The bodies of a reply's blocks that define the function, with their first comments.
+
+    Raises CommandError if there is none.
+    """
+    name = function.partition("def ")[2].partition("(")[0].strip()
+    found = []
+    for _, block in CODE_BLOCK.findall(reply):
+        text = textwrap.dedent(block)
+        try:
+            nodes = parse_python(text).body
+        except SyntaxError:
+            continue
+        own = [n for n in nodes if isinstance(n, ast.FunctionDef) and n.name == name]
+        if own:
+            body = own[0].body[1:] if ast.get_docstring(own[0]) else own[0].body
+            mistake = text.strip().split("\n")[0].strip("# ")[:80]
+            found.append((f"by a model: {mistake}", "\n".join(map(ast.unparse, body)) or "pass"))
+    if not found:
+        raise CommandError(f"the reply has no block with a function {name}")
+    return found[:FAULTY]
 
 
 def usable(reply: str, function: str) -> str:

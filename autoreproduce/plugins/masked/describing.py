@@ -10,6 +10,7 @@ from typing import Any
 
 from autoreproduce.plugins.masked.candidates import MaskableFunction, passage_for
 from autoreproduce.plugins.masked.dataset import Experiment, MaskRow
+from autoreproduce.plugins.masked.environment import checksums
 from autoreproduce.plugins.masked.functions import Function
 from autoreproduce.plugins.masked.gold import Gold
 from autoreproduce.plugins.masked.masking import read_shared_source
@@ -100,6 +101,7 @@ def experiment_rows(
         spread={name: gold.spread for name, gold in golds_by_seed.items()},
         addresses=addresses,
         data_dir=str(asked.data_dir.resolve()) if asked.data_dir else "",
+        data_files=checksums(asked.data_dir) if asked.data_dir else {},
         packages=list(asked.packages),
         python=golds[0][0].python,
         locked=sorted({each for run, _ in golds for each in run.locked}),

@@ -4,14 +4,20 @@ the user names.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 
 from autoreproduce.benchmarks.reproducebench import prepared_data
 from autoreproduce.errors import UsageError
 from autoreproduce.files.shared import check_tree, inside
+from autoreproduce.files.tree import Tree
+from autoreproduce.plugins.masked.layout import digests
 from autoreproduce.plugins.masked.running import made_of
 from autoreproduce.plugins.masked.selection import MaskedTask
+
+MOST_FILES = 1000
+LARGEST = 2**40  # bytes of one file
 
 
 def data_folder(
@@ -28,8 +34,10 @@ def data_folder(
         return prepared_data.prepare(benchmark, profile or "small", cache, note, given)
     if given is not None and not given.is_dir():
         raise UsageError(f"--data {given} is no folder", fix="name the folder with the data")
-    if given is not None or not made.data_dir:
-        return given.resolve() if given else None
+    if given is not None:
+        return _as_it_was(given.resolve(), made.data_files)
+    if not made.data_dir:
+        return None
     try:
         own = inside(task.paper.folder, made.data_dir)
     except UsageError:
@@ -43,4 +51,27 @@ def data_folder(
             fix="name the folder with its data by --data",
         )
     check_tree(own)
-    return own
+    return _as_it_was(own, made.data_files)
+
+
+def checksums(folder: Path) -> dict[str, str]:
+    """SHA-256 by path of the files in a folder, of the first MOST_FILES by name."""
+    names = sorted(Tree(folder.resolve()).files())[:MOST_FILES]
+    return {name: Tree(folder.resolve()).sha256(name, LARGEST) for name in names}
+
+
+def _as_it_was(folder: Path, wanted: Mapping[str, str]) -> Path:
+    """The folder, if it holds the files that gave the gold; others may be beside them."""
+    found = _checksums_of(folder, tuple(wanted))
+    bad = [name for name in wanted if found[name] != wanted[name]]
+    if bad:
+        raise UsageError(
+            f"{folder} does not hold the data that gave the gold: {', '.join(bad[:5])}",
+            fix="get those files again, or take this machine's numbers by --gold here",
+        )
+    return folder
+
+
+@cache
+def _checksums_of(folder: Path, names: tuple[str, ...]) -> dict[str, str]:
+    return digests(folder, map(Path, names), LARGEST)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from autoreproduce.errors import SandboxError, UsageError
 from autoreproduce.files.shared import copy_tree
-from autoreproduce.files.tree import Tree
+from autoreproduce.files.tree import LARGEST, Tree
 from autoreproduce.plugins.masked.locating import wanted_of
 from autoreproduce.plugins.masked.masking import (
     Masked,
@@ -124,14 +124,14 @@ def wanted_pairs(task: MaskedTask) -> list[tuple[str, str]]:
     return [(each.file, each.name) for each in wanted_of(task.paper, task.functions)]
 
 
-def digests(folder: Path, files: Iterable[Path]) -> dict[str, str]:
+def digests(folder: Path, files: Iterable[Path], most: int = LARGEST) -> dict[str, str]:
     """SHA-256 of files below a folder, "" for one that is missing or not a plain file."""
-    return {str(path): _digest(Tree(folder), path) for path in files}
+    return {str(path): _digest(Tree(folder), path, most) for path in files}
 
 
-def _digest(tree: Tree, path: Path) -> str:
+def _digest(tree: Tree, path: Path, most: int) -> str:
     try:
-        return tree.sha256(path)
+        return tree.sha256(path, most)
     except (FileNotFoundError, SandboxError):
         return ""
 

@@ -288,4 +288,12 @@ def _write_proven(
             proof.proven, proof.reason = False, leaked
         write_proofs(asked.out, asked.paper_id, [proof], replaced={proof.combined_id})
 
-    return prove_tasks(tasks, lambda _: place, asked.workers, place.note, write, earlier=earlier)
+    return prove_tasks(
+        tasks,
+        lambda _: place,
+        asked.workers,
+        place.note,
+        write,
+        earlier=earlier,
+        rewrite=asked.rewrite,
+    )

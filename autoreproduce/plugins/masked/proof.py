@@ -29,6 +29,7 @@ from autoreproduce.plugins.masked.mutants import mutants_of, thoughtless
 from autoreproduce.plugins.masked.outcome import TaskOutcome, judge, outcome_of, run_seeds
 from autoreproduce.plugins.masked.selection import MaskedTask
 from autoreproduce.plugins.masked.taskset import Kills, MaskProof
+from autoreproduce.plugins.masked.trying import Rewrite
 from autoreproduce.sandboxes.owners import temporary_folder
 from autoreproduce.sandboxes.setup import SandboxSetup
 
@@ -67,17 +68,19 @@ def prove(
     return proof
 
 
-def kills_of_function(watch: Watch) -> Kills:
+def kills_of_function(watch: Watch, rewrite: Rewrite | None = None) -> Kills:
     """How many faulty bodies of one function fail, alone in the code as it is.
 
-    Raises SandboxError if no sandbox works.
+    `rewrite` writes some beside the mutants. Raises SandboxError if no sandbox works.
     """
     wanted, _ = recording_of(watch)
     kills = Kills(draws=wanted.draws, calls=len(wanted.outcomes), missing=wanted.missing)
     if wanted.missing:
         return kills
-    function = read_source(watch.task.paper.code, watch.pair[0]).find(watch.pair[1])
-    for name, body in [*thoughtless(function), *mutants_of(function)]:
+    source = read_source(watch.task.paper.code, watch.pair[0])
+    function = source.find(watch.pair[1])
+    written = rewrite(source.text(function)) if rewrite else []
+    for name, body in [*thoughtless(function), *mutants_of(function), *written]:
         _tell(watch, wanted, name, body, kills)
     return kills
 

@@ -20,6 +20,7 @@ from autoreproduce.plugins.masked.running import made_of
 from autoreproduce.plugins.masked.selection import MaskedTask, select_tasks
 from autoreproduce.plugins.masked.stopping import stop
 from autoreproduce.plugins.masked.taskset import Kills, MaskProof, read_proofs
+from autoreproduce.plugins.masked.trying import Rewrite
 from autoreproduce.plugins.masked.unmasked import scorable
 from autoreproduce.plugins.masked.writer import write_proofs
 from autoreproduce.sandboxes.setup import SandboxSetup
@@ -59,6 +60,7 @@ class _Progress:
 class _Known:
     """What tasks share: runs of the code as it is, and the faulty bodies of a function."""
 
+    rewrite: Rewrite | None = None
     whole: dict[tuple[str, tuple[str, ...]], TaskOutcome] = field(default_factory=dict)
     kills: dict[str, Kills] = field(default_factory=dict)
     locks: dict[str, threading.Lock] = field(default_factory=lambda: defaultdict(threading.Lock))
@@ -76,7 +78,7 @@ class _Known:
         name = f"{watch.task.paper.id} {'::'.join(watch.pair)}"
         with self.locks[name]:
             if name not in self.kills:
-                self.kills[name] = kills_of_function(watch)
+                self.kills[name] = kills_of_function(watch, self.rewrite)
             return self.kills[name]
 
 
@@ -88,15 +90,18 @@ def prove_tasks(
     write: Callable[[MaskProof], None] = lambda _: None,
     here: bool = False,
     earlier: Mapping[str, MaskProof] | None = None,
+    rewrite: Rewrite | None = None,
 ) -> list[MaskProof]:
     """The proofs of some tasks in their order, `workers` at a time; `write` gets each when made.
 
     `here`: by the gold that the code gives on this machine; the set keeps its own, and the proof
     says so. `earlier` proofs of the same code, commands and functions are taken as they are. An
     interrupt ends what runs within seconds, where `place` gives sandboxes that can be stopped.
+    `rewrite` writes faulty bodies beside the mutants.
     Raises SandboxError if no sandbox works.
     """
-    progress, known, facts = _Progress(len(tasks), note, write), _Known(), proven_of(tasks)
+    progress, facts = _Progress(len(tasks), note, write), proven_of(tasks)
+    known = _Known(rewrite)
     kept = {
         name: proof
         for name, proof in (earlier or {}).items()

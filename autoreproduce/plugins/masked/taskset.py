@@ -61,6 +61,9 @@ class PaperSet(BaseModel):
         description="what the code reads as DATA_DIR, unless --data names a folder: one below the "
         "paper's; another is never read, only shown",
     )
+    data_files: dict[str, str] = Field(
+        {}, description="SHA-256 of the files in that folder that gave the gold"
+    )
     packages: list[str] = Field(
         [], description="installed before the code runs, once for the set: numpy==1.26.4"
     )

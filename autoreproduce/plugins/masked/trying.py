@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,6 +19,9 @@ from autoreproduce.plugins.masked.reach import Reached, command_line, loaded_by,
 from autoreproduce.plugins.masked.running import seeded
 from autoreproduce.sandboxes.owners import temporary_folder
 from autoreproduce.sandboxes.setup import SandboxSetup
+
+# of a function's text faulty bodies, with names
+Rewrite = Callable[[str], list[tuple[str, str]]]
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,7 @@ class MaskRequest:
     workers: int = 1  # proofs at once
     data_dir: Path | None = None
     packages: tuple[str, ...] = ()
+    rewrite: Rewrite | None = None
 
 
 @dataclass

@@ -378,6 +378,10 @@ def test_a_set_keeps_the_data_that_its_code_reads(repository: Path, tmp_path: Pa
         benchmark.prepare(task, tmp_path / "cache", print)
     ready = benchmark.prepare(task, tmp_path / "cache", print, tmp_path / "data")
     assert ready.data_dir == (tmp_path / "data").resolve()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "points.txt").write_text("1 2 6")
+    with pytest.raises(UsageError, match=r"does not hold the data that gave the gold: points\.txt"):
+        benchmark.prepare(task, tmp_path / "cache", print, tmp_path / "other")
 
 
 @pytest.mark.slow
@@ -651,20 +655,38 @@ def test_a_model_describes_functions_without_giving_them_away(
         "--sandbox",
         "bubblewrap",
         "--describe",
+        "--rewrite",
     ]
     command += ["--out", str(tmp_path / "made"), "--runs-dir", str(tmp_path / "runs")]
-    with chat_server([given_away, told]) as server:
+    faulty = "~~~python\n# not doubled\ndef gradient(self, x, y):\n    return 0.5\n~~~\nand prose"
+    with chat_server([given_away, told, faulty]) as server:
         for _ in range(2):
             done = CliRunner().invoke(
                 app, [*command, "--model", "some", "--base-url", server.base_url]
             )
             assert done.exit_code == 0, (done.output, done.exception)
-    assert len(server.requests) == 2, "what was described is not asked again"
+    assert len(server.requests) == 3, "what was described or rewritten is not asked again"
+    assert "with one mistake" in server.requests[2].prompt
     assert "gives away a line" in server.requests[1].prompt
     assert load_dataset(tmp_path / "made").papers["repository"].functions[0].description == told
     assert usable('"""Plain."""', "def f():\n    return 1") == "Plain."
     asking = CliRunner().invoke(app, command)
     assert isinstance(asking.exception, UsageError) and "--model" in str(asking.exception)
+
+
+def test_faulty_bodies_are_the_blocks_that_define_the_function() -> None:
+    from autoreproduce.errors import CommandError
+    from autoreproduce.plugins.masked.describe import faulty_bodies
+
+    reply = (
+        '```python\n# the square\ndef f(x):\n    """Doc."""\n    y = x\n    return y\n```\n'
+        "```python\ndef g(x):\n    return 1\n```\n```python\ndef f(:\n```\n"
+    )
+    assert faulty_bodies(reply, "    def f(x):\n        return x ** 2") == [
+        ("by a model: the square", "y = x\nreturn y")
+    ]
+    with pytest.raises(CommandError, match="no block with a function h"):
+        faulty_bodies(reply, "def h(x):\n    return x")
 
 
 def test_a_method_with_a_text_at_the_left_margin_can_be_described() -> None:

@@ -48,6 +48,7 @@ def test_mutants_are_small_faults_that_parse() -> None:
         "line 7: arguments of min swapped",
         "line 7: min as max",
         "line 7: statement left out",
+        "line 7: overwritten",
         "line 8: without USub",
     } <= set(found)
     for body in found.values():
