@@ -1,8 +1,7 @@
 """A set again without its papers and with other names: what passes there is known by heart.
 
-Functions, classes, parameters and variables are called `f1`, `c2`, `p3`, `v4` in the code and, but
-for variables, which are mere words there, in comments, docstrings and descriptions. What others
-may give a meaning keeps its name: imports, attributes, methods, keywords of their calls, modules.
+Functions, classes, parameters and variables are called `f1`, `c2`, `p3`, `v4` in the code, and in
+comments, docstrings and descriptions where those cannot mean ordinary words. What others may give a meaning keeps its name: imports, attributes, methods, keywords of their calls, modules.
 Numbers, commands and experiments are the same: every solver takes the set, and `--prove` tests it.
 """
 
@@ -103,14 +102,19 @@ def renamed_code(text: str, names: Names) -> str:
     return "".join(lines)
 
 
+def renamed_address(address: str, names: Names) -> str:
+    """`Class.method#2` with other names."""
+    return re.sub(r"\w+", lambda part: names.get(part[0], part[0]), address)
+
+
 def renamed_words(text: str, names: Names) -> str:
-    """A text with other names, where they are whole words; variables stay, which are mere words."""
+    """Prose with other names, where it must mean them: in backticks, or no ordinary words."""
 
     def other(word: re.Match[str]) -> str:
-        new = names.get(word[0], word[0])
-        return word[0] if new.startswith("v") else new
+        plain = re.fullmatch("[A-Z]?[a-z]+", word[2])
+        return word[0] if plain and not word[1] else word[1] + names.get(word[2], word[2])
 
-    return re.sub(r"\w+", other, text)
+    return re.sub(r"(`?)(\w+)", other, text)
 
 
 def _write_paper(
@@ -132,7 +136,7 @@ def _write_paper(
         found = located[row.func_id]
         if not isinstance(found, Located):
             raise found
-        address = renamed_words(found.function.address, names)
+        address = renamed_address(found.function.address, names)
         rows.append(_renamed_row(folder / "code", row, address, names))
         addresses[row.func_id] = address
     update = {"addresses": addresses, "renamed": True, "twins": _renamed_twins(made, names)}
@@ -146,7 +150,7 @@ def _renamed_row(code: Path, row: MaskRow, address: str, names: Names) -> MaskRo
     first = body[1] if function.docstring and len(body) > 1 else body[0]
     return replace(
         row,
-        name=renamed_words(row.name, names),
+        name=renamed_address(row.name, names),
         description=renamed_words(row.description, names),
         passage="",
         header_line=function.line,
@@ -157,7 +161,7 @@ def _renamed_row(code: Path, row: MaskRow, address: str, names: Names) -> MaskRo
 
 def _renamed_twins(made: PaperSet, names: Names) -> dict[str, list[tuple[str, str]]]:
     return {
-        func_id: [(file, renamed_words(address, names)) for file, address in twins]
+        func_id: [(file, renamed_address(address, names)) for file, address in twins]
         for func_id, twins in made.twins.items()
     }
 

@@ -62,7 +62,7 @@ def test_own_names_change_and_those_of_others_stay() -> None:
     made = renamed_code(CODE, names)
     assert {"Ledger", "scale", "options", "total", "RATE", "parser"} <= set(names)
     assert not {"forward", "axis", "entries", "half_life", "nn", "np", "inputs"} & set(names)
-    assert "Ledger" not in made and "scale" not in made and "half_life" in made
+    assert "Ledger" not in made and "`scale`" not in made and "RATE" not in made
     assert printed(made) == printed(CODE)
 
 
