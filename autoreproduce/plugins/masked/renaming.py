@@ -1,8 +1,9 @@
 """A set again without its papers and with other names: what passes there is known by heart.
 
 Functions, classes, parameters and variables are called `f1`, `c2`, `p3`, `v4` in the code, and in
-comments, docstrings and descriptions where those cannot mean ordinary words. What others may give a meaning keeps its name: imports, attributes, methods, keywords of their calls, modules.
-Numbers, commands and experiments are the same: every solver takes the set, and `--prove` tests it.
+comments, docstrings and descriptions where those cannot mean ordinary words. What others may give
+a meaning keeps its name: imports, attributes, methods, keywords of their calls, modules. Numbers,
+commands and experiments are the same: every solver takes the set, and `--prove` tests it.
 """
 
 from __future__ import annotations
