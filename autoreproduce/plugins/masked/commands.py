@@ -119,14 +119,8 @@ def mask(
         data_dir=data,
         packages=packages,
     )
-    plain = StoppableSetup(
-        settings,
-        settings.cache_dir / "packages" / "mask",
-        data,
-        "mask",
-        trusted=True,
-        note=note_to_stderr,
-    )
+    cache = settings.cache_dir / "packages" / "mask"
+    plain = StoppableSetup(settings, cache, data, "mask", trusted=True, note=note_to_stderr)
     place = with_packages(plain, packages)
     if suggest:
         print(suggestion(asked, place))
