@@ -138,6 +138,39 @@ def test_pictures_that_are_not_the_published_ones_are_refused(prepare, tmp_path,
     assert not (tmp_path / "train.npz").exists()
 
 
+def test_a_draw_takes_other_pictures_in_an_order_that_tells_no_class(
+    prepare, tmp_path, monkeypatch
+):
+    def decode(files):
+        kinds = [prepare.CLASSES.index(name.decode().split("/")[1]) for name in files]
+        return np.array(kinds, np.uint8)[:, None, None, None].repeat(4, 1).repeat(4, 2).repeat(3, 3)
+
+    monkeypatch.setattr(prepare, "decode", decode)
+    monkeypatch.setattr(
+        prepare, "jpegs", lambda target, wanted, *_: ((one, one.encode()) for one in wanted)
+    )
+    first = prepare.taken("train")
+    assert first[:2] == ["train/airplane/0000.jpg", "train/airplane/0001.jpg"]
+    monkeypatch.setattr(prepare, "SEED", 1 << 128 | 5)
+    prepare.small(tmp_path, print, None)
+    drawn = prepare.taken("train")
+    assert len(set(drawn)) == 3000 and len(set(drawn) & set(first)) < 400
+    monkeypatch.setattr(prepare, "SEED", 1 << 128 | 6)
+    assert prepare.taken("train") != drawn
+    for split, each in prepare.EACH.items():
+        with np.load(tmp_path / f"{split}.npz") as file:
+            labels = file["labels"]
+            assert np.array_equal(labels, file["pictures"][:, 0, 0, 0])
+            assert np.bincount(labels).tolist() == [each] * 10
+            assert (labels == np.arange(len(labels)) // each).all() == (split == "train")
+    (tmp_path / "shown").mkdir()
+    task_code.load_module(FOLDER / "decoys.py").decoys(
+        tmp_path, tmp_path / "shown", np.random.default_rng(0)
+    )
+    with np.load(tmp_path / "shown" / "test.npz") as file:
+        assert 0.06 < (file["labels"] == labels).mean() < 0.14
+
+
 @pytest.mark.skipif(not LOCAL, reason="AUTOREPRODUCE_TEST_DATA names no folder with real data")
 @pytest.mark.slow
 def test_the_small_pictures_are_those_of_the_archive(prepare, code, tmp_path):
