@@ -31,8 +31,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "perf"), str(ROOT / "tests"), str(ROOT / "
 import suite_world as world  # noqa: E402
 from suites import endpoint, measured  # noqa: E402
 
-from autoreproduce.files.travelling import TravellingFolder  # noqa: E402
 from autoreproduce.models.budget import Budget, Cost  # noqa: E402
+from autoreproduce.plugins.suites.clusters.travelling import TravellingFolder  # noqa: E402
 from autoreproduce.plugins.suites.finished import spent, trial_folders  # noqa: E402
 from autoreproduce.plugins.suites.ledger import Ledger  # noqa: E402
 from autoreproduce.plugins.suites.results import write_results  # noqa: E402

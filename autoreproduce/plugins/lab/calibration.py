@@ -16,12 +16,12 @@ from autoreproduce.benchmarks.reproducebench.altered import with_mistake
 from autoreproduce.benchmarks.reproducebench.tasks import load_task, task_file, task_folders
 from autoreproduce.contracts import Score
 from autoreproduce.errors import UsageError
-from autoreproduce.evaluation.judging.disguise import disguise
 from autoreproduce.evaluation.judging.material import material_of
 from autoreproduce.evaluation.judging.program import Program
 from autoreproduce.evaluation.scorers import Setup, open_scorers
 from autoreproduce.evaluation.scoring import score_trial
 from autoreproduce.evaluation.submission import lay_out
+from autoreproduce.plugins.lab.disguise import disguise
 from autoreproduce.task import Task
 
 WHOLE, STRANGER, BROKEN = 95.0, 15.0, 14.0

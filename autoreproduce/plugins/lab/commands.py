@@ -25,7 +25,7 @@ from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
 
 if TYPE_CHECKING:
-    from autoreproduce.benchmarks.reproducebench.discrimination import DiscriminationRow
+    from autoreproduce.plugins.lab.discrimination import DiscriminationRow
 
 app = CommandApp()
 Given = Annotated[Path | None, typer.Option(help="a folder of published files you have")]
@@ -144,12 +144,12 @@ def discriminate(
     Known mistakes, the method without its core and a simple baseline are run in the sandbox as the
     reference is. Finished runs are not repeated.
     """
-    from autoreproduce.benchmarks.reproducebench.discrimination import recorded as recorded_of
-    from autoreproduce.benchmarks.reproducebench.discrimination import rows_of
     from autoreproduce.benchmarks.reproducebench.tasks import find_task, task_names
     from autoreproduce.cli.console.attempts import terminal_view
     from autoreproduce.plugins.lab.discriminate import DiscriminationPlan
     from autoreproduce.plugins.lab.discriminate import discriminate as run_programs
+    from autoreproduce.plugins.lab.discrimination import recorded as recorded_of
+    from autoreproduce.plugins.lab.discrimination import rows_of
 
     found_tasks = [find_task(name, "small") for name in tasks or task_names()]
     if drawn:
@@ -179,7 +179,7 @@ def _write_discrimination(rows: list[DiscriminationRow], out: Path | None, json:
     """The table on the terminal, and in the file `out`."""
     from json import dumps
 
-    from autoreproduce.benchmarks.reproducebench.discrimination import markdown
+    from autoreproduce.plugins.lab.discrimination import markdown
 
     _print_and_write(
         "\n".join(dumps(row.as_dict()) for row in rows) if json else markdown(rows), out

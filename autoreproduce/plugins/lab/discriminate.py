@@ -12,14 +12,6 @@ from pathlib import Path
 
 from autoreproduce.benchmarks import benchmark_of
 from autoreproduce.benchmarks.reproducebench.altered import AlteredProgram
-from autoreproduce.benchmarks.reproducebench.discrimination import (
-    FILE,
-    REFERENCE,
-    Discrimination,
-    MeasuredProgram,
-    as_yaml,
-    code_digest,
-)
 from autoreproduce.benchmarks.reproducebench.measured import PACKAGES, short
 from autoreproduce.benchmarks.reproducebench.schema import read_yaml
 from autoreproduce.benchmarks.reproducebench.tasks import altered_programs_of, reference_files
@@ -27,6 +19,14 @@ from autoreproduce.config import Settings, digest
 from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.evaluation.judging.program import Program
 from autoreproduce.evaluation.submission import lay_out
+from autoreproduce.plugins.lab.discrimination import (
+    FILE,
+    REFERENCE,
+    Discrimination,
+    MeasuredProgram,
+    as_yaml,
+    code_digest,
+)
 from autoreproduce.runner.api import OpenView
 from autoreproduce.runner.api_results import note_to_stderr
 from autoreproduce.runner.attempt import Request, attempt

@@ -15,8 +15,8 @@ from suite_world import asked, environment, lay_out, run
 
 from autoreproduce.errors import BudgetError, UsageError
 from autoreproduce.files.lease import Lease, hold
-from autoreproduce.files.travelling import TravellingFolder
 from autoreproduce.models.budget import Budget, Cost
+from autoreproduce.plugins.suites.clusters.travelling import TravellingFolder
 from autoreproduce.plugins.suites.job import Job, read_job
 from autoreproduce.plugins.suites.ledger import GrantedBudget, Ledger
 from autoreproduce.plugins.suites.pauses import Pause, Pauses

@@ -16,9 +16,9 @@ from typing import Any
 
 from autoreproduce.errors import ExecutorError, TrialError
 from autoreproduce.files.lease import Lease
-from autoreproduce.files.travelling import TravellingFolder
 from autoreproduce.models.budget import Cost
 from autoreproduce.plugins.suites.attempting import RESUME
+from autoreproduce.plugins.suites.clusters.travelling import TravellingFolder
 from autoreproduce.plugins.suites.finished import EndedTrial, finished, read_ended
 from autoreproduce.plugins.suites.job import PATHS, Job, Needs
 from autoreproduce.plugins.suites.ledger import Grant, Ledger, LedgerState

@@ -6,11 +6,11 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from autoreproduce.benchmarks.reproducebench import discrimination as told
 from autoreproduce.benchmarks.reproducebench import tasks as reproducebench
 from autoreproduce.benchmarks.reproducebench.scaffold import new_task
 from autoreproduce.cli.app import app
 from autoreproduce.errors import UsageError
+from autoreproduce.plugins.lab import discrimination as told
 from autoreproduce.solvers import open_solver
 from autoreproduce.task import Metric, Result
 

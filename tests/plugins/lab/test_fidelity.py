@@ -6,13 +6,13 @@ from autoreproduce.benchmarks import benchmark_of
 from autoreproduce.benchmarks.reproducebench.altered import with_mistake
 from autoreproduce.benchmarks.reproducebench.tasks import load_task, task_file
 from autoreproduce.config import Settings
-from autoreproduce.evaluation.judging.disguise import disguise
 from autoreproduce.evaluation.judging.material import material_of
 from autoreproduce.evaluation.judging.program import Program
 from autoreproduce.evaluation.scorers import Setup, open_scorers
 from autoreproduce.evaluation.scoring import score_trial
 from autoreproduce.evaluation.structure.save import measure_both
 from autoreproduce.evaluation.submission import lay_out
+from autoreproduce.plugins.lab.disguise import disguise
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.slow
