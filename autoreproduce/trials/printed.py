@@ -68,29 +68,6 @@ def printed_rows(text: str) -> list[Row]:
     return [row for row in found if len(row) > 1][-MOST_ROWS:]
 
 
-def smoothed(rows: Iterable[Row], window: int) -> list[Row]:
-    """Each value as the mean of its last `window`; counters stay, and a counter that falls back
-    begins anew.
-    """
-    kept: dict[str, deque[float]] = {}
-    made, before = [], -math.inf
-    for row in rows:
-        at = next((v for name, v in row.items() if _counts(name) and v is not None), before)
-        if at < before:
-            kept.clear()
-        before = at
-        new: Row = {}
-        for name, value in row.items():
-            if value is None or _counts(name) or name == "trial":
-                new[name] = value
-                continue
-            last = kept.setdefault(name, deque(maxlen=window))
-            last.append(value)
-            new[name] = sum(last) / len(last)
-        made.append(new)
-    return made
-
-
 def sparkline(values: Iterable[float], width: int = 32) -> str:
     """A line of bars, the newest values; "" for fewer than two."""
     shown = list(values)[-width:]

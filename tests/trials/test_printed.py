@@ -2,7 +2,7 @@
 
 import pytest
 
-from autoreproduce.trials.printed import PrintedSteps, printed_rows, row_of, smoothed, sparkline
+from autoreproduce.trials.printed import PrintedSteps, printed_rows, row_of, sparkline
 
 
 @pytest.mark.parametrize(
@@ -34,11 +34,6 @@ def test_rows_need_a_value_beside_the_counter():
         {"epoch": 1, "loss": 2},
         {"epoch": 2, "loss": 1},
     ]
-
-
-def test_smoothing_leaves_counters_and_begins_anew_with_them():
-    rows = [{"epoch": 1.0, "loss": 4.0}, {"epoch": 2.0, "loss": 2.0}, {"epoch": 1.0, "loss": 9.0}]
-    assert [row["loss"] for row in smoothed(rows, 2)] == [4.0, 3.0, 9.0]
 
 
 def test_the_time_left_follows_the_steps_seen_and_counts_down():

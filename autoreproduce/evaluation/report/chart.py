@@ -91,25 +91,20 @@ class Scale:
 
 
 def charts(
-    rows: list[Row],
-    metric: str = "",
-    band: tuple[float, float] | None = None,
-    logarithmic: bool = False,
+    rows: list[Row], metric: str = "", band: tuple[float, float] | None = None
 ) -> list[Chart]:
     """A chart for each quantity of a history, the metric with its `band` first; a line for each run
-    in it. `logarithmic`: wherever all values are above 0.
+    in it.
     """
     found = curves(rows)
     keys = sorted(
         found.quantities, key=lambda key: (key != metric, metric not in key if metric else False)
     )
-    made = (_chart_of(found, key, band if key == metric else None, logarithmic) for key in keys)
+    made = (_chart_of(found, key, band if key == metric else None) for key in keys)
     return [chart for chart in made if chart is not None][:MAX_CHARTS]
 
 
-def _chart_of(
-    found: Curves, key: str, band: tuple[float, float] | None, asked: bool
-) -> Chart | None:
+def _chart_of(found: Curves, key: str, band: tuple[float, float] | None) -> Chart | None:
     points = {
         label: [(x, row[key]) for x, row in rows if key in row]
         for label, rows in found.runs.items()
@@ -124,11 +119,11 @@ def _chart_of(
     shown = list(known)[:MAX_LINES]
     good = [point for label in shown for point in known[label]]
     ys = [y for _, y in good] + list(band or ())
-    logarithmic = min(ys) > 0 and (asked or max(ys) / min(ys) > 50)
+    logarithmic = min(ys) > 0 and max(ys) / min(ys) > 50
     x_scale = Scale(min(x for x, _ in good), max(x for x, _ in good), LEFT, WIDTH - RIGHT)
     y_scale = Scale(min(ys), max(ys), HEIGHT - BOTTOM, TOP, logarithmic)
     lines = [
-        _line(label, _thinned(points[label], MAX_POINTS // len(shown)), x_scale, y_scale)
+        _line(label, thinned(points[label], MAX_POINTS // len(shown)), x_scale, y_scale)
         for label in shown
     ]
     return Chart(
@@ -184,7 +179,7 @@ def _paths(points: list[tuple[float, float | None]], x_scale: Scale, y_scale: Sc
     return [" ".join(path) for path in paths if path]
 
 
-def _thinned(
+def thinned(
     points: list[tuple[float, float | None]], most: int
 ) -> list[tuple[float, float | None]]:
     """At most about `most` points: a bucket's lowest and highest, so no spike is lost."""

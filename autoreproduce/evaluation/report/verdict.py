@@ -85,7 +85,8 @@ def _stopped_sentence(outcome: Outcome) -> str:
         where = f"Stopped before the full run, in {_lower(outcome.phase)}"
     else:
         where = "Stopped before the full run"
-    return f"{where}: {_clause(outcome.reason)}. It can be resumed."
+    reason = _clause(outcome.reason).removesuffix(": the same command resumes it")
+    return f"{where}: {reason}. The same command resumes it."
 
 
 def _failed_sentence(outcome: Outcome) -> str:

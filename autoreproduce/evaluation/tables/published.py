@@ -6,7 +6,7 @@ from typing import Any
 import yaml
 
 from autoreproduce.content import folder
-from autoreproduce.evaluation.tables.model import Table
+from autoreproduce.evaluation.tables.model import Cell, Table
 
 
 def published_rows() -> list[dict[str, Any]]:
@@ -27,6 +27,19 @@ def published_tables(beside: Collection[str]) -> list[Table]:
                 note = f"Not measured here; {one['source']}."
                 found.append(Table(name, title, one["columns"], one["rows"], [note]))
     return found
+
+
+def published_systems() -> Table:
+    """Systems that others measured at full scale: in no column with trials of another profile."""
+    rows = published_rows()
+    known = ("paper", "code", "mixed", "execution", "gap")
+    names = [name for name in known if any(name in row for row in rows)]
+    made: list[list[Cell]] = [
+        [row["system"], row["model"], *(row.get(name) for name in names)] for row in rows
+    ]
+    notes = list(dict.fromkeys(f"Not measured here: {row['source']}." for row in rows))
+    title = "Published by others, at full scale"
+    return Table("published_systems", title, ["system", "model", *names], made, notes)
 
 
 def published_passes() -> tuple[str, dict[str, list[float]]]:

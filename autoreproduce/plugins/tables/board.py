@@ -13,7 +13,7 @@ from statistics import fmean
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.statistics import MeanEstimate, estimate
 from autoreproduce.evaluation.tables.model import Cell, Table
-from autoreproduce.evaluation.tables.published import published_rows
+from autoreproduce.evaluation.tables.published import published_systems
 from autoreproduce.evaluation.tables.rows import TrialRow, one_machine, read_rows
 from autoreproduce.plugins.tables.build import (
     counted_words,
@@ -127,7 +127,7 @@ def board_tables(systems: Sequence[System]) -> list[Table]:
     return [
         Table("board", "System × task", COLUMNS, made, notes),
         _overall(systems, rows),
-        _published(),
+        published_systems(),
     ]
 
 
@@ -168,18 +168,6 @@ def _overall(systems: Sequence[System], rows: Sequence[TrialRow]) -> Table:
         "A measure that one of a system's trials lacks has no mean.",
     ]
     return Table("board-systems", "Systems", ["system", "model", "trials", *names], made, notes)
-
-
-def _published() -> Table:
-    """What others printed at full scale: in no column with trials of another profile."""
-    rows = published_rows()
-    names = [name for name in MEASURES if any(name in row for row in rows)]
-    made: list[list[Cell]] = [
-        [row["system"], row["model"], *(row.get(name) for name in names)] for row in rows
-    ]
-    notes = list(dict.fromkeys(f"Not measured here: {row['source']}." for row in rows))
-    title = "Published by others, at full scale"
-    return Table("board-published", title, ["system", "model", *names], made, notes)
 
 
 def _require_one(

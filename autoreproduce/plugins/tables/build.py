@@ -9,7 +9,6 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
-from typing import Any
 
 from autoreproduce.evaluation.scorers import JUDGED
 from autoreproduce.evaluation.statistics import (
@@ -19,7 +18,7 @@ from autoreproduce.evaluation.statistics import (
     krippendorff_alpha,
 )
 from autoreproduce.evaluation.tables.model import Cell, Table
-from autoreproduce.evaluation.tables.published import published_rows, published_tables
+from autoreproduce.evaluation.tables.published import published_systems, published_tables
 from autoreproduce.evaluation.tables.rows import TrialRow, one_machine
 from autoreproduce.plugins.tables.human import correlations
 from autoreproduce.plugins.tables.judging import require_one_judging
@@ -40,32 +39,28 @@ def tables(
     made += [lineage(rows), edits(rows), cost(rows)]
     made += [agreement(rows, human), rated(rows, human)] if human else []
     shown = [table for table in made if table.rows]
-    return [*shown, *published_tables({table.name for table in shown})]
+    beside = {table.name for table in shown}
+    return [
+        *shown,
+        *([published_systems()] if "systems" in beside else []),
+        *published_tables(beside),
+    ]
 
 
 def systems(rows: Sequence[TrialRow]) -> Table:
-    """Align-scores, execution rate and gap by system and model; published rows below."""
+    """Align-scores, execution rate and gap by system and model."""
     made: list[list[Cell]] = []
     groups = groups_by(rows, lambda r: (r.solver, r.variant, r.model, r.profile))
     for (solver, variant, model, profile), group in groups:
         name = system_name(solver, variant)
         made.append([f"{name} ({profile})", model, len(group), *_score_cells(group)])
-    published = published_rows()
-    notes = [f"{row['system']}: not measured here; {row['source']}" for row in published]
-    if made:
-        made += [_published_cells(row) for row in published]
     columns = ["system", "model", "trials", *SCORE_COLUMNS]
-    return Table("systems", "Systems", columns, made, [*trust_notes(rows), *notes])
+    return Table("systems", "Systems", columns, made, trust_notes(rows))
 
 
 def system_name(solver: str, variant: str) -> str:
     """A solver under a variant of its suite, in words."""
     return solver if variant == solver else f"{solver}, {variant}"
-
-
-def _published_cells(row: dict[str, Any]) -> list[Cell]:
-    keys = (*JUDGED, "execution", "void", "number", "gap", "gap_executed")
-    return [row["system"], row["model"], "published", *(row.get(key) for key in keys)]
 
 
 def by_task(rows: Sequence[TrialRow]) -> Table:

@@ -17,6 +17,7 @@ from urllib.parse import quote
 from autoreproduce.benchmarks import benchmark_class
 from autoreproduce.evaluation.report.page import whole_page
 from autoreproduce.evaluation.tables.model import SuitePage, Table, can_draw
+from autoreproduce.evaluation.tables.published import published_systems
 from autoreproduce.evaluation.tables.rows import TrialRow, read_rows
 from autoreproduce.evaluation.tables.write import cell_text, draw, make_folder, save_figure
 from autoreproduce.plugins import found_at
@@ -51,7 +52,8 @@ def suite_content(folder: Path, rows: Sequence[TrialRow], plots: Path) -> SuiteC
     make_folder(plots)
     if (own := _own_page(folder, rows, plots)) is None:
         drawn = [(_TITLES.get(path.stem, path.stem), path) for path in draw(rows, plots)]
-        own = SuitePage([systems(rows), by_task(rows), variants(rows)], drawn, {})
+        tables = [systems(rows), by_task(rows), variants(rows), published_systems()]
+        own = SuitePage(tables, drawn, {})
         numbers: tuple[str, ...] = (*GAP, *COST)
     else:
         numbers = COST

@@ -19,20 +19,21 @@ from autoreproduce.errors import AutoReproduceError
 from autoreproduce.evaluation.report.page import environment, template_file
 from autoreproduce.plugins.view import events, pages
 from autoreproduce.plugins.view.compared import MOST_COMPARED, comparison_page
-from autoreproduce.plugins.view.drawn import CurveQuery
 from autoreproduce.plugins.view.guard import Guard, form_is_ours
 from autoreproduce.plugins.view.library import Library, UnknownKeyError
 from autoreproduce.plugins.view.listed import ended_stamp, output_stamp
 from autoreproduce.plugins.view.processes import Processes, StartRequest, uploaded_pdf
-from autoreproduce.plugins.view.rows import query_of
+from autoreproduce.plugins.view.rows import RowQuery, query_of
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 STATIC = {
-    "view.css": ("text/css", ("page.css", "site.css"), "view.css"),
-    "view.js": ("text/javascript", (), "view.js"),
+    "view.css": ("text/css", ("page.css", "site.css"), "templates/view.css"),
+    "view.js": ("text/javascript", (), "templates/view.js"),
+    "uplot.css": ("text/css", (), "uplot/uPlot.min.css"),
+    "uplot.js": ("text/javascript", (), "uplot/uPlot.iife.min.js"),
 }
 
 
@@ -130,7 +131,7 @@ class Pages:
         return HTMLResponse(self._filled("error.html.j2", request, {"error": str(error)}), status)
 
     def _index(self, request: Request) -> dict[str, Any]:
-        return pages.index(self.library, query_of(request.query_params))
+        return pages.index(self.library, _query(request))
 
     def _new(self, request: Request) -> dict[str, Any]:
         return {"started": self.processes.started()}
@@ -138,11 +139,11 @@ class Pages:
     def _compared(self, request: Request) -> dict[str, Any]:
         keys = request.query_params.getlist("trial")
         trials = [self.library.trial(key) for key in keys[: MOST_COMPARED + 1]]
-        return comparison_page(trials, CurveQuery.of(request.query_params))
+        return comparison_page(trials)
 
     def _suite(self, request: Request) -> dict[str, Any]:
         suite = self.library.suite(request.path_params["key"])
-        return pages.suite_page(self.library, suite, query_of(request.query_params))
+        return pages.suite_page(self.library, suite, _query(request))
 
     def _tables(self, request: Request) -> dict[str, Any]:
         suite = self.library.suite(request.path_params["key"])
@@ -150,11 +151,11 @@ class Pages:
 
     def _trial(self, request: Request) -> dict[str, Any]:
         trial = self.library.trial(request.path_params["key"])
-        return pages.trial_page(trial, self.processes, CurveQuery.of(request.query_params))
+        return pages.trial_page(trial, self.processes)
 
     def _now(self, request: Request) -> dict[str, Any]:
         trial = self.library.trial(request.path_params["key"])
-        return pages.now_part(trial, self.processes, CurveQuery.of(request.query_params))
+        return pages.now_part(trial, self.processes)
 
     def _steps(self, request: Request) -> dict[str, Any]:
         return pages.steps_page(self.library.trial(request.path_params["key"]))
@@ -199,9 +200,13 @@ async def static(request: Request) -> Response:
     return Response("\n".join(parts), media_type=kind)
 
 
+def _query(request: Request) -> RowQuery:
+    return query_of(request.query_params, request.query_params.getlist("column"))
+
+
 @cache
 def _own_file(name: str) -> str:
-    return (files("autoreproduce.plugins.view") / "templates" / name).read_text(encoding="utf-8")
+    return (files("autoreproduce.plugins.view") / name).read_text(encoding="utf-8")
 
 
 @cache

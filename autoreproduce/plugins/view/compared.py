@@ -5,7 +5,7 @@ from typing import Any
 
 from autoreproduce.errors import AutoReproduceError, UsageError
 from autoreproduce.evaluation.report.claims_table import claim_rows
-from autoreproduce.evaluation.report.evidence import Evidence, gather, history
+from autoreproduce.evaluation.report.evidence import Evidence, gather, history, text_in
 from autoreproduce.evaluation.report.texts import between
 from autoreproduce.evaluation.report.timeline import lines, total
 from autoreproduce.evaluation.report.versions import tracked_files
@@ -16,13 +16,15 @@ from autoreproduce.evaluation.report.wording import (
     plural,
     short_count,
 )
-from autoreproduce.plugins.view.drawn import CurveQuery
+from autoreproduce.files.tree import Tree
+from autoreproduce.plugins.view.drawn import plots
 from autoreproduce.plugins.view.listed import ListedTrial
 
 MOST_COMPARED = 12
+MOST_PROMPTS = 60  # of a trial
 
 
-def comparison_page(trials: Sequence[ListedTrial], query: CurveQuery) -> dict[str, Any]:
+def comparison_page(trials: Sequence[ListedTrial]) -> dict[str, Any]:
     """Trials side by side; their programs against the first's. Raises UsageError for fewer than two
     or too many.
     """
@@ -35,13 +37,12 @@ def comparison_page(trials: Sequence[ListedTrial], query: CurveQuery) -> dict[st
     facts = [_facts_of(trial, each) for trial, each in zip(trials, found, strict=True)]
     return {
         "trials": trials,
-        "curves": query,
-        "charts": query.draw(*(history(each.metrics) for each in found)),
+        "plots": plots(*(history(each.metrics) for each in found)),
         "facts": [(name, [each[name] for each in facts]) for name in facts[0]],
         "settings": _differing(
             [
                 {
-                    key: str(value)
+                    key: "–" if value is None else str(value)
                     for key, value in (each.record.settings if each.record else {}).items()
                 }
                 for each in found
@@ -67,13 +68,16 @@ def comparison_page(trials: Sequence[ListedTrial], query: CurveQuery) -> dict[st
                 for each in found
             ]
         ),
-        "programs": _program_changes(trials),
+        "programs": _changes(trials, [_files_or_none(trial) for trial in trials]),
+        "prompts": _changes(trials, [_prompts(trial) for trial in trials]),
     }
 
 
-def _program_changes(trials: Sequence[ListedTrial]) -> list[tuple[ListedTrial, dict[str, Any]]]:
-    """Each other trial with its files that differ from the first's, as lines of a diff."""
-    first, *others = [_files_or_none(trial) for trial in trials]
+def _changes(
+    trials: Sequence[ListedTrial], texts: Sequence[Mapping[str, str]]
+) -> list[tuple[ListedTrial, dict[str, Any]]]:
+    """Each other trial with its texts that differ from the first's, as lines of a diff."""
+    first, *others = texts
     return [
         (
             trial,
@@ -92,6 +96,17 @@ def _files_or_none(trial: ListedTrial) -> dict[str, str]:
         return tracked_files(trial.folder)
     except AutoReproduceError:
         return {}
+
+
+def _prompts(trial: ListedTrial) -> dict[str, str]:
+    """The prompts by what asked them: the n-th of each name, wherever it stands in the journal."""
+    found: dict[str, str] = {}
+    tree = Tree(trial.folder / "prompts")
+    for file in tree.files()[:MOST_PROMPTS]:
+        name = file.removesuffix(".md").partition("-")[2]
+        again = sum(known.partition(" ")[0] == name for known in found)
+        found[f"{name} {again + 1}" if again else name] = text_in(tree, file) or ""
+    return found
 
 
 def _facts_of(trial: ListedTrial, found: Evidence) -> dict[str, str]:

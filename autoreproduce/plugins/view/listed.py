@@ -4,6 +4,7 @@ when it is asked for, since a list may have ten thousand.
 
 import os
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -79,6 +80,13 @@ class ListedTrial:
         if self.outcome and not self.running:
             return self.outcome.cost
         return self.live.cost if self.live else None
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it took, or has been running."""
+        if self.running and self.live:
+            return (datetime.now(UTC) - datetime.fromisoformat(self.live.began)).total_seconds()
+        return self.outcome.seconds if self.outcome else None
 
     @property
     def label(self) -> str:

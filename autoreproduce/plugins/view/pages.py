@@ -14,7 +14,7 @@ from autoreproduce.evaluation.report.wording import clean, money
 from autoreproduce.evaluation.tables.rows import read_rows
 from autoreproduce.files.tree import Tree
 from autoreproduce.plugins import found_at, table
-from autoreproduce.plugins.view.drawn import CurveQuery
+from autoreproduce.plugins.view.drawn import plots
 from autoreproduce.plugins.view.library import Library, UnknownKeyError
 from autoreproduce.plugins.view.listed import ListedSuite, ListedTrial
 from autoreproduce.plugins.view.processes import Processes, may_resume, suite_process
@@ -33,13 +33,15 @@ def trial_list(
     """The trials below the folder or of a suite, for a table with one page of rows."""
     found = library.trials(suite.folder if suite else None)
     masked = suite is not None and _is_judged_by_passing(str(suite.facts.get("benchmark")))
+    known = [name for name in COLUMNS if not (masked and name in UNMASKED)]
     return {
         "rows": row_page(found, query),
         "running": sum(trial.running for trial in found),
         "tasks": sorted(map(clean, {trial.task for trial in found})),
         "variants": sorted(map(clean, {trial.variant for trial in found})),
         "masked": masked,
-        "columns": [name for name in COLUMNS if not (masked and name in UNMASKED)],
+        "known": known,
+        "columns": [name for name in known if name in (query.columns or known)],
     }
 
 
@@ -94,32 +96,31 @@ def suite_tables(library: Library, suite: ListedSuite) -> dict[str, Any]:
     return {"suite": suite, "content": content, "problems": problems}
 
 
-def now_part(trial: ListedTrial, processes: Processes, query: CurveQuery) -> dict[str, Any]:
+def now_part(trial: ListedTrial, processes: Processes) -> dict[str, Any]:
     """What a trial does at this moment, and what may be done with it."""
     output = read_output(trial.folder)
-    rows = printed_rows(output) if trial.running else []
     starting = processes.starting(trial.folder) and not trial.running
     return {
         "trial": trial,
         "live": trial.live,
         "status": "starting" if starting else trial.status,
         "output": output,
-        "printed": query.draw(rows),
-        "curves": query,
+        "plots": plots(printed_rows(output)) if trial.running else [],
         "may_stop": trial.running and trial.suite is None,
         "may_resume": may_resume(trial) and not starting,
         "complaint": processes.complaint(trial.folder),
     }
 
 
-def trial_page(trial: ListedTrial, processes: Processes, query: CurveQuery) -> dict[str, Any]:
+def trial_page(trial: ListedTrial, processes: Processes) -> dict[str, Any]:
     """A trial's overview: the sections of its report, as far as it has come."""
     found = gather(trial.folder, versions=False)
-    content = page_content(found, found.task())
-    rows = history(found.metrics)
-    if query != CurveQuery() and rows:
-        content["charts"] = query.draw(rows)
-    return {**content, **now_part(trial, processes, query), "redrawn": bool(rows)}
+    content = {**page_content(found, found.task()), **now_part(trial, processes)}
+    outcome, rows = trial.outcome, history(found.metrics)
+    if not (outcome and outcome.metric is not None):  # metrics.json may be of a dry run
+        rows = printed_rows(content["output"]) or rows
+    ended = plots(rows)
+    return {**content, "charts": [], "plots": content["plots"] or ended, "ended": bool(ended)}
 
 
 def steps_page(trial: ListedTrial) -> dict[str, Any]:

@@ -32,7 +32,7 @@ COLUMNS: Mapping[str, Callable[[ListedTrial], Value]] = {
     "metric": _of_outcome(lambda outcome: outcome.metric),
     "dollars": lambda trial: trial.cost,
     "tokens": lambda trial: trial.tokens,
-    "time": _of_outcome(lambda outcome: outcome.seconds),
+    "time": lambda trial: trial.seconds,
     "begun": lambda trial: trial.record.created if trial.record else None,
 }
 UNMASKED = ("verdict", "metric")  # columns that mean nothing of masked functions
@@ -48,6 +48,7 @@ class RowQuery:
     sort: str = ""
     down: bool = False
     page: int = 1
+    columns: tuple[str, ...] = ()  # all if empty
 
     def address(self, **changes: Any) -> str:
         """The same list with changes, as the end of an address; from its first page again."""
@@ -55,7 +56,8 @@ class RowQuery:
         usual = vars(RowQuery())
         given = {name: value for name, value in vars(changed).items() if value != usual[name]}
         written = {name: 1 if value is True else value for name, value in given.items()}
-        return f"?{urlencode(written, errors='replace')}"
+        written |= {"column": written.pop("columns")} if changed.columns else {}
+        return f"?{urlencode(written, doseq=True, errors='replace')}"
 
     def sorted_by(self, column: str) -> str:
         """The address of the same list by a column; the other way round if it is by it now."""
@@ -84,8 +86,8 @@ class RowPage:
         return self.found - self.before - len(self.rows)
 
 
-def query_of(given: Mapping[str, str]) -> RowQuery:
-    """The query of an address."""
+def query_of(given: Mapping[str, str], columns: Sequence[str] = ()) -> RowQuery:
+    """The query of an address, and the columns it names."""
     number, sort = given.get("page", ""), given.get("sort", "")
     return RowQuery(
         search=given.get("search", "")[:200],
@@ -94,6 +96,7 @@ def query_of(given: Mapping[str, str]) -> RowQuery:
         sort=sort if sort in COLUMNS else "",
         down=given.get("down") == "1",
         page=int(number) if number.isdecimal() and len(number) < 9 else 1,
+        columns=tuple(name for name in COLUMNS if name in columns),
     )
 
 

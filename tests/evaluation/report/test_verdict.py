@@ -104,7 +104,7 @@ def test_failed_stopped_and_unfinished_trials():
     )
     assert sentence_of(stopped) == (
         "open",
-        "Stopped before the full run, in refactoring: the next call would pass the budget of $1. It can be resumed.",
+        "Stopped before the full run, in refactoring: the next call would pass the budget of $1. The same command resumes it.",
     )
     assert sentence_of(None, last_phase="paper") == (
         "open",

@@ -62,6 +62,10 @@ def press(browser: Any, word: str) -> None:
     browser.execute_script(f"{script}.click()", word)
 
 
+def click(browser: Any, selector: str) -> None:
+    browser.execute_script("document.querySelector(arguments[0]).click()", selector)
+
+
 def address_of(server: subprocess.Popen[str]) -> str:
     assert server.stdout is not None
     return next(line for line in server.stdout if line.startswith("http")).strip()
@@ -142,16 +146,26 @@ def test_a_list_is_searched_curves_are_live_and_several_trials_are_compared(
         wait_for(lambda: "3 trials side by side" in text_of(browser, "h1"), "compared")
         assert "x = 'second'" in browser.page_source
         browser.back()
+        click(browser, "details.columns summary")
+        click(browser, "[name=column][value=model]")
+        wait_for(lambda: "model" not in text_of(browser, "#head"), "a column goes")
+        browser.get(browser.current_url.partition("?")[0])
+        wait_for(lambda: "model" not in text_of(browser, "#head"), "and stays away")
         browser.find_element("name", "search").send_keys("third")
         wait_for(lambda: "1 of 3" in text_of(browser, "#shown"), "searched")
         browser.find_element("link text", "third").click()
         for epoch in range(1, 5):
             live.output(f"epoch {epoch}/8 loss {1 / epoch}\n")
-        wait_for(lambda: browser.find_elements("css selector", "#printed polyline"), "drawn")
+        wait_for(lambda: browser.find_elements("css selector", "#plots canvas"), "drawn")
+        drawn = "return document.querySelector('#plots canvas')?.getAttribute('aria-label')"
+        wait_for(lambda: "from 1 to 0.25" in browser.execute_script(drawn), "up to the newest")
         wait_for(lambda: "50 % of its steps" in text_of(browser, "#now"), "counted")
         assert "measured no number" not in text_of(browser, "body")
-        browser.find_element("name", "log").click()
-        wait_for(lambda: "logarithmic" in text_of(browser, "#printed"), "logarithmic")
+        click(browser, "[name=log]")
+        wait_for(lambda: "logarithmic" in text_of(browser, "#plots"), "logarithmic")
+        live.output("epoch 5/8 loss 0.2\n")
+        wait_for(lambda: "to 0.2" in browser.execute_script(drawn), "the same chart goes on")
+        assert "logarithmic" in text_of(browser, "#plots")
     finally:
         server.terminate()
         server.wait(20)

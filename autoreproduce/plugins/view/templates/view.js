@@ -15,11 +15,16 @@ async function fetched(url) {
 function replaced(old, fresh) {
   const opened = [...old.querySelectorAll("details[open] > summary")].map((each) => each.textContent);
   const chosen = [...old.querySelectorAll("input:checked")].map((each) => each.value);
+  const kept = old.querySelector("#plots"); // its charts keep their zoom and get the new data
+  const asked = old.querySelector("form.curves");
   old.replaceChildren(...fresh.childNodes);
+  if (kept) old.querySelector("#plots")?.replaceWith(kept);
+  if (asked) old.querySelector("form.curves")?.replaceWith(asked);
   for (const summary of old.querySelectorAll("details > summary")) {
     if (opened.includes(summary.textContent)) summary.parentElement.open = true;
   }
-  for (const box of old.querySelectorAll("input[type=checkbox]")) box.checked = chosen.includes(box.value);
+  for (const box of old.querySelectorAll("#trials input[type=checkbox]")) box.checked = chosen.includes(box.value);
+  plot();
 }
 
 function toTheEnd() {
@@ -97,10 +102,16 @@ if (list) {
     clearTimeout(typing);
     typing = setTimeout(() => {
       const asked = [...new FormData(list)].filter(([, value]) => value);
+      const columns = list.querySelectorAll("[name=column]:checked");
+      localStorage.columns = [...columns].map((each) => each.value).join();
       history.replaceState(null, "", `?${new URLSearchParams(asked)}`);
       follow("all");
     }, 250);
   });
+}
+if (list && localStorage.columns && !new URLSearchParams(location.search).has("column")) {
+  for (const box of list.querySelectorAll("[name=column]")) box.checked = localStorage.columns.split(",").includes(box.value);
+  list.dispatchEvent(new Event("input"));
 }
 const compare = document.getElementById("compare");
 if (compare) {
@@ -109,9 +120,77 @@ if (compare) {
   document.addEventListener("change", update);
   update();
 }
-for (const form of document.querySelectorAll("form.curves")) {
-  form.addEventListener("change", () => form.requestSubmit());
+// Curves. The data stand in the page; a chart lives on while its lines are the same.
+const COLOURS = ["#2a6fb8", "#c2541e", "#3a8a4d", "#8c4fb0", "#b38600", "#d0406f", "#1f9aa0", "#7a6a58"];
+const drawn = new Map();
+function smooth(ys, size) {
+  const last = [];
+  return ys.map((y) => {
+    if (y === null) return null;
+    last.push(y);
+    if (last.length > size) last.shift();
+    return last.reduce((a, b) => a + b) / last.length;
+  });
 }
+function joined(one, size, log) {
+  const tables = Object.values(one.lines).map((points) => {
+    const ys = smooth(points.map((point) => point[1]), size);
+    return [points.map((point) => point[0]), log ? ys.map((y) => (y > 0 ? y : null)) : ys];
+  });
+  return uPlot.join(tables);
+}
+function short(value) {
+  return value == null ? "" : String(Number(value.toPrecision(4)));
+}
+function options(one, width, log) {
+  const style = getComputedStyle(document.body);
+  const [muted, rule] = [style.getPropertyValue("--muted"), style.getPropertyValue("--rule")];
+  const axis = { stroke: muted, grid: { stroke: rule, width: 1 }, ticks: { show: false }, font: "11px sans-serif" };
+  const names = Object.keys(one.lines);
+  return {
+    width, height: 210, scales: { x: { time: false }, y: { distr: log ? 3 : 1 } }, axes: [axis, { ...axis, size: 58, values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : short(tick))) }],
+    series: [{ label: one.x }, ...names.map((name, place) => ({ label: name || one.title, stroke: COLOURS[place % COLOURS.length], width: 1.6, spanGaps: true, value: (_, value) => short(value) }))],
+  };
+}
+function told(one) {
+  return Object.entries(one.lines).map(([name, points]) => {
+    const ys = points.map((point) => point[1]).filter((y) => y !== null);
+    return ys.length ? `${name} from ${short(ys[0])} to ${short(ys.at(-1))}, lowest ${short(Math.min(...ys))}` : name;
+  }).join("; ");
+}
+function plot(anew = false) {
+  const room = document.getElementById("plots");
+  const data = document.getElementById("curves");
+  if (!room || !data) return;
+  const form = document.querySelector("form.curves");
+  const [size, log] = [Number(form.elements.smooth.value), form.elements.log.checked];
+  for (const one of JSON.parse(data.textContent)) {
+    const lines = [one.title, ...Object.keys(one.lines)].join();
+    const values = joined(one, size, log);
+    let held = drawn.get(one.title);
+    if (anew || !held || held.lines !== lines || !room.contains(held.figure)) {
+      const figure = held && room.contains(held.figure) ? held.figure : room.appendChild(document.createElement("figure"));
+      figure.className = "chart";
+      figure.replaceChildren(document.createElement("figcaption"));
+      held = { figure, lines, chart: new uPlot(options(one, figure.clientWidth || 360, log), values, figure) };
+      drawn.set(one.title, held);
+    } else {
+      const [before, scale] = [held.chart.data[0], held.chart.scales.x];
+      const whole = scale.min <= before[0] && scale.max >= before.at(-1);
+      held.chart.setData(values, whole);
+    }
+    const ends = values.slice(1).map((ys) => short(ys.findLast((y) => y != null)));
+    held.figure.querySelector("figcaption").textContent = `${one.title}${log ? ", logarithmic" : ""}${ends.length === 1 ? `: ${ends[0]}` : ""}`;
+    const canvas = held.figure.querySelector("canvas");
+    canvas.setAttribute("role", "img");
+    canvas.setAttribute("aria-label", `${one.title} by ${one.x}: ${told(one)}`);
+  }
+}
+document.addEventListener("change", (event) => { if (event.target.closest("form.curves")) plot(true); });
+document.addEventListener("click", (event) => { if (event.target.name === "whole") plot(true); });
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => plot(true));
+let resized = null;
+addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(() => plot(true), 200); });
 const start = document.getElementById("start");
 if (start) {
   start.addEventListener("submit", async (event) => {
@@ -131,4 +210,5 @@ if (start) {
   });
 }
 listen();
+plot();
 toTheEnd();
