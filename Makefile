@@ -51,7 +51,7 @@ $(BIN)/.installed-docs: pyproject.toml constraints-cpu.txt
 	@touch $@
 
 board: $(BIN)/.installed  ## one static page over your trials in runs/ (TRIALS=FOLDER for others), in board/
-	$(BIN)/python -m autoreproduce board $(or $(TRIALS),runs) --out board
+	$(BIN)/python -m autoreproduce board $(or $(TRIALS),runs) --site --out board
 
 docs: $(BIN)/.installed-docs  ## the handbook as a site in site/, strict on links
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict

@@ -13,6 +13,7 @@ from autoreproduce.evaluation.statistics import MeanEstimate
 from autoreproduce.evaluation.tables.model import Cell, Table, can_draw, plot_label
 from autoreproduce.evaluation.tables.published import published_rows
 from autoreproduce.evaluation.tables.write import cell_text
+from autoreproduce.plugins.tables import board_site
 from autoreproduce.plugins.tables.board import COSTS, SCORES, System, groups_of, shared_tasks
 from autoreproduce.trials.journal import write_whole
 
@@ -20,8 +21,13 @@ PAGE = "board.html"
 Point = tuple[System, MeanEstimate, MeanEstimate]  # cost, score
 
 
-def write_board(systems: Sequence[System], tables: Sequence[Table], home: Path) -> Path:
-    """Write the page into a folder; its path. Raises TrialError if it cannot be written."""
+def write_board(
+    systems: Sequence[System], tables: Sequence[Table], home: Path, site: bool = False
+) -> Path:
+    """Write the page into a folder, and if asked for a page for each system, task and trial; its
+    path. Raises TrialError if it cannot be written.
+    """
+    places, pages = board_site.write_site(systems, home) if site else ({}, {})
     tasks = shared_tasks(systems)
     texts = [
         (table, [[_with_interval_alone(cell) for cell in row] for row in table.rows])
@@ -35,7 +41,11 @@ def write_board(systems: Sequence[System], tables: Sequence[Table], home: Path) 
         systems=len(systems),
         tasks=tasks,
         tables=texts,
-        links=[[_link(row.trial, home) for row in group] for group in groups_of(systems)],
+        links=[
+            [places.get(row.trial, "") or _link(row.trial, home) for row in group]
+            for group in groups_of(systems)
+        ],
+        pages=pages,
         plot=_plot(systems, tasks),
     )
     write_whole(home / PAGE, page)

@@ -55,6 +55,9 @@ def board(
     out: Annotated[
         Path | None, typer.Option(help="where the page and its tables go [first DIR/board]")
     ] = None,
+    site: Annotated[
+        bool, typer.Option("--site", help="also a page for each system, task and trial, to host")
+    ] = False,
     json: Json = False,
 ) -> None:
     """One page: systems by task, in quality and cost."""
@@ -66,7 +69,7 @@ def board(
     systems = systems_of(read_board(folders, profile, note_to_stderr))
     made, home = board_tables(systems), out or folders[0] / "board"
     write_tables(made, home)
-    page = write_board(systems, made, home)
+    page = write_board(systems, made, home, site)
     for one in made:
         print(json_module.dumps(json_module.loads(data(one))) if json else markdown(one))
     if not json:

@@ -124,6 +124,21 @@ def test_the_command_writes_the_page_and_its_tables(suite, tmp_path):
     assert [line["trials"] for line in first["rows"]] == [2]
 
 
+def test_a_site_has_a_page_for_each_system_task_and_trial(suite, tmp_path):
+    (suite / "trials/lsm/default/1/report.html").write_text("<script>theirs</script>")
+    done = CliRunner().invoke(app, ["board", str(suite), "--site", "--out", str(tmp_path / "o")])
+    assert done.exit_code == 0, done.output
+    seen, waiting = set(), ["board.html"]
+    while waiting:  # every page is reached from the board, and nothing outside is
+        page = tmp_path / "o" / waiting.pop()
+        seen.add(page.relative_to(tmp_path / "o").as_posix())
+        links = re.findall(r'<a href="([\w/.-]+\.html)"', page.read_text())
+        waiting += [each for each in links if each not in seen]
+    trials = {"trials/1.html", "trials/2.html"}
+    assert seen == {"board.html", "system-1.html", "task-1.html", *trials}
+    assert "theirs" not in (tmp_path / "o/trials/1.html").read_text()
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
