@@ -82,6 +82,7 @@ IMPORTERS = {
     *("solvers/__init__.py", "solvers/autoreproduce.py"),
     "benchmarks/reproducebench/task_code.py",  # of the content that ships
     "method/short_run.py",  # runs in the sandbox
+    "plugins/integrations/inspect_tasks.py",  # of the plugins' own declarations
 }
 
 

@@ -24,7 +24,10 @@ NO_CONFIGURATION = {
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_ATTR_NOSYSTEM": "1",
 }
-_PASSED_ON = ("GIT_SSL_", "GIT_PROXY_", "GIT_CURL_")
+# Of the user's variables: where programs are, and how the network is reached. No key is among them.
+_PASSED_ON = ("GIT_SSL_", "GIT_PROXY_", "GIT_CURL_", "SSL_CERT_")
+_PASSED = frozenset({"PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "CURL_CA_BUNDLE"})
+_PROXIES = frozenset({"http_proxy", "https_proxy", "all_proxy", "no_proxy"})
 _SETTINGS = (
     "credential.helper=",
     "core.hooksPath=/dev/null",
@@ -35,6 +38,10 @@ _SETTINGS = (
     "submodule.recurse=false",
     "http.followRedirects=initial",
     "init.templateDir=",
+    "log.showSignature=false",
+    "gpg.program=false",
+    "gpg.ssh.program=false",
+    "gpg.x509.program=false",
 )
 
 
@@ -149,14 +156,14 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def _environment() -> dict[str, str]:
-    """The caller's without git's own variables, which may name another repository.
+    """What git needs of the caller's. Its other own variables may name another repository.
 
     Nobody can be asked for a password.
     """
     passed = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith("GIT_") or name.startswith(_PASSED_ON)
+        if name in _PASSED or name.lower() in _PROXIES or name.startswith(_PASSED_ON)
     }
     return {
         **passed,

@@ -75,6 +75,19 @@ def reaching(settings: Mapping[str, Any], beside: Path | None = None) -> list[st
     return [name for name in settings if name in REACHING and name not in harmless]
 
 
+# Limits of a program, which such a file may lower and never raise.
+LOWERED = ("memory_gb", "processes", "disk_gb", "output_kb", "output_mb")
+
+
+def raised(settings: Mapping[str, Any], own: Mapping[str, Any]) -> list[str]:
+    """The names among `settings` of limits that are above the user's `own`. What is no number is
+    left to the settings' own check.
+    """
+    given = ((name, settings[name]) for name in LOWERED if name in settings)
+    numbers = (pair for pair in given if isinstance(pair[1], int | float))
+    return [name for name, value in numbers if value > own[name]]
+
+
 @dataclass(frozen=True)
 class Kind:
     """A kind of thing that is handed over: what it may do beyond being read within bounds, and

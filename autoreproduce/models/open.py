@@ -231,7 +231,9 @@ def _check_address(provider: str, url: str) -> None:
 
 def _key(provider: str, base_url: str | None, settings: Settings) -> str | None:
     variable = PROVIDERS[provider][0]
-    if settings.model.api_key:
+    # a short name is an address that any file may give, and that key is for the address you gave
+    elsewhere = provider in SERVERS and not settings.model.base_url
+    if settings.model.api_key and not elsewhere:
         return _checked_key("AUTOREPRODUCE_API_KEY", settings.model.api_key.get_secret_value())
     if not variable:
         return None
@@ -239,9 +241,8 @@ def _key(provider: str, base_url: str | None, settings: Settings) -> str | None:
         return _checked_key(variable, found)
     if base_url and is_free(provider, base_url):
         return "none"  # the client wants a key, a local server does not
-    raise UsageError(
-        f"no key for {provider}", fix=f"set {variable} (or AUTOREPRODUCE_API_KEY), or {_MODEL_HELP}"
-    )
+    other = "" if elsewhere else " (or AUTOREPRODUCE_API_KEY)"
+    raise UsageError(f"no key for {provider}", fix=f"set {variable}{other}, or {_MODEL_HELP}")
 
 
 def _checked_key(variable: str, key: str) -> str:

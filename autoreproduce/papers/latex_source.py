@@ -10,7 +10,8 @@ from autoreproduce.files.shared import file_inside
 
 LARGEST = 10 * 2**20  # characters of one paper's LaTeX
 DEEPEST = 12  # files within files
-PART_SUFFIXES = (".tex", ".ltx", ".latex", ".tikz", ".txt", ".sec", ".bbl")
+PART_SUFFIXES = (".tex", ".ltx", ".latex", ".tikz", ".bbl")
+UNPACKED_SUFFIXES = (*PART_SUFFIXES, ".txt", ".sec", "")  # in an archive that is all the paper's
 
 _COMMENT = re.compile(
     r"(?P<keep>\\begin\{(?P<env>verbatim\*?|Verbatim|lstlisting|minted|alltt)\}.*?\\end\{(?P=env)\}"
@@ -62,12 +63,12 @@ def _likelihood(path: Path, folder: Path) -> float:
 def inlined(path: Path, folder: Path, unpacked: bool = False) -> str:
     """The text of `path` with the files that it names in their places, all inside `folder`.
 
-    They are text by their suffix, and neither hidden nor links: beside a paper that a stranger
+    They are LaTeX by their suffix, and neither hidden nor links: beside a paper that a stranger
     wrote may lie a user's own files, keys among them. In a folder that was `unpacked` from the
-    paper's own archive a name may have no suffix. Raises PaperError if files name each other
+    paper's own archive a part may be any text. Raises PaperError if files name each other
     without end or the whole is too large.
     """
-    spent, without_suffix = [0], ("",) if unpacked else ()
+    spent, suffixes = [0], UNPACKED_SUFFIXES if unpacked else PART_SUFFIXES
 
     def text_of(file: Path, trail: tuple[Path, ...]) -> str:
         text = without_comments(read_text(file))
@@ -80,7 +81,7 @@ def inlined(path: Path, folder: Path, unpacked: bool = False) -> str:
 
         def put(found: re.Match[str]) -> str:
             name = found[1] or found[2] or f"{found[3]}/{found[4]}"
-            part = _part(name, file.parent, folder, PART_SUFFIXES + without_suffix)
+            part = _part(name, file.parent, folder, suffixes)
             if part is None or part in trail:
                 return ""
             return text_of(part, (*trail, part))

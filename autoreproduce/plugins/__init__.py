@@ -24,15 +24,18 @@ class Plugin:
     """What one package adds, each name with the place of its implementation.
 
     `solver_kinds`: by the prefix of a name ("agent:"), the function that makes a solver's class of
-    the rest. `scorers`: with whether a judge is needed. `commands`: by the group's title, what each
-    command does; they are in the Typer app `command_app`. `subcommands`: more commands of a command
-    that is a group, by "GROUP NAME". `observers`: functions of a trial's record, folder and
-    observers that give a context manager of what watches it, or of None. `scored`: functions of a
-    folder whose trials were scored. `api`: functions of the Python API.
+    the rest. `shared_kinds`: those of which a file of others may give a plain name ("agent:codex"),
+    since nothing but what ships has one. `scorers`: with whether a judge is needed. `commands`: by
+    the group's title, what each command does; they are in the Typer app `command_app`.
+    `subcommands`: more commands of a command that is a group, by "GROUP NAME". `observers`:
+    functions of a trial's record, folder and observers that give a context manager of what watches
+    it, or of None. `scored`: functions of a folder whose trials were scored. `api`: functions of
+    the Python API.
     """
 
     solvers: Places = field(default_factory=dict)
     solver_kinds: Places = field(default_factory=dict)
+    shared_kinds: tuple[str, ...] = ()
     benchmarks: Places = field(default_factory=dict)
     scorers: Mapping[str, tuple[str, bool]] = field(default_factory=dict)
     sandboxes: Places = field(default_factory=dict)

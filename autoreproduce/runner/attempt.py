@@ -29,13 +29,22 @@ from autoreproduce.runner.choose import ModelChoice, choose_model
 from autoreproduce.runner.conclude import conclude
 from autoreproduce.runner.machine import hardware
 from autoreproduce.runner.readings import missing_readings
-from autoreproduce.runner.request import Request, Shared, record_of, remember, trial_folder
+from autoreproduce.runner.request import (
+    Request,
+    Shared,
+    record_of,
+    refuse_unknown,
+    remember,
+    trial_folder,
+    was_begun_here,
+)
 from autoreproduce.runner.seeds import missing_seeds
 from autoreproduce.runner.signals import undisturbed
 from autoreproduce.sandboxes.modules import check_modules
 from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.solvers import open_solver
 from autoreproduce.task import Task
+from autoreproduce.trials.chain import TRIAL
 from autoreproduce.trials.live import LiveRecord
 from autoreproduce.trials.machines import add_machine
 from autoreproduce.trials.measurement import FILE, Measurement, read_measurement
@@ -71,9 +80,14 @@ def attempt(request: Request) -> Finished:
         note(choice.announcement)
     benchmark = benchmark_of(request.task)
     task = benchmark.prepare(request.task, settings.cache_dir, note, request.data)
-    trial = Trial.open(folder, record_of(request, task, settings, choice), request.observers)
-    if request.data is not None:
-        remember(settings.cache_dir, folder, trial.record)
+    record = record_of(request, task, settings, choice)
+    if not (folder / TRIAL).exists():
+        remember(settings.cache_dir, folder, record)
+    elif request.out is None:
+        refuse_unknown(settings.cache_dir, folder)
+    trial = Trial.open(folder, record, request.observers)
+    if not was_begun_here(settings.cache_dir, folder, trial.record):
+        choice.trusted = False  # its code is in the folder, and may be a stranger's
     live = LiveRecord(folder)
     trial.observers.append(live)
     try:

@@ -24,9 +24,11 @@ from autoreproduce.evaluation.submission import (
 from autoreproduce.models.errors import shown
 from autoreproduce.runner.accounts import close_accounts, mark_unisolated, outcome_of
 from autoreproduce.runner.conclude import conclude
+from autoreproduce.runner.request import refuse_unknown, remember
 from autoreproduce.sandboxes.package_lists import read_requirements, with_packages
 from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.task import Task
+from autoreproduce.trials.chain import TRIAL
 from autoreproduce.trials.folders import trials_below
 from autoreproduce.trials.measurement import FILE
 from autoreproduce.trials.steps import ExecutionResult, Observer
@@ -93,7 +95,12 @@ def submitted_trial(request: ScoreRequest) -> tuple[Path, Task]:
         folder = request.out or submission_folder(
             program, task, request.settings.runs_dir, run, request.system, carried
         )
+        known = (folder / TRIAL).exists()
+        if known and request.out is None:
+            refuse_unknown(request.settings.cache_dir, folder)
         trial = lay_out(folder, program, task, request.observers, request.system, run, carried)
+        if not known:
+            remember(request.settings.cache_dir, folder, trial.record)
     try:
         if trial.outcome is None or (run and not _ran_already(trial, run.command)):
             _end(request, trial, task, run)

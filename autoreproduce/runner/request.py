@@ -31,20 +31,51 @@ from autoreproduce.trials.trial import Trial, TrialRecord, now
 
 
 def remember(cache: Path, folder: Path, record: TrialRecord) -> None:
-    """Note that the trial in `folder` was begun here; a cache that can't be written is no reason
-    to stop.
-    """
-    place = _place(cache, folder, record)
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.touch()
-    except OSError:
-        return
+    """Note that the trial in `folder` is begun here."""
+    _touch(_place(cache, folder, record))
 
 
 def was_begun_here(cache: Path, folder: Path, record: TrialRecord) -> bool:
     """True for a trial that began here, in this folder, at that time, with these inputs."""
     return _place(cache, folder, record).is_file()
+
+
+def refuse_unknown(cache: Path, folder: Path) -> None:
+    """Raise UsageError for a trial that lies where a command would look for its own, and was not
+    begun on this machine: a repository may bring its own folder of runs.
+    """
+    refuse_links(folder)
+    if (folder / TRIAL).is_file() and not was_begun_here(cache, folder, Trial.read(folder).record):
+        raise UsageError(
+            f"{folder} was not begun here, and what it holds would be believed",
+            fix=f"resume it by `autoreproduce resume {folder}` if you trust it, or name another "
+            "folder by --out",
+        )
+
+
+def note_own_folder(cache: Path, folder: Path) -> None:
+    """Note that `folder`, where a command keeps what it found, is this machine's; for what is no
+    trial. Raises UsageError if it holds anything already and isn't noted: a repository may bring
+    its own folder of runs, and what lies there would be believed. TrialError for a link in it.
+    """
+    refuse_links(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    place = cache / "begun" / digest([str(folder.resolve()), folder.stat().st_ino])
+    if not place.is_file() and any(folder.iterdir()):
+        raise UsageError(
+            f"{folder} was not made here, and what it holds would be believed",
+            fix="move it away, or name another folder by --out or AUTOREPRODUCE_RUNS_DIR",
+        )
+    _touch(place)
+
+
+def _touch(place: Path) -> None:
+    """A cache that can't be written is no reason to stop."""
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.touch()
+    except OSError:
+        return
 
 
 def _place(cache: Path, folder: Path, record: TrialRecord) -> Path:
@@ -182,9 +213,10 @@ def resumed(
     refuse_import(record.solver, str(folder / TRIAL), [solver or ""], "--solver")
     _refuse_unproven_paper(record, folder)
     named = record.inputs.get("data")
-    if named and data is None and was_begun_here(settings.cache_dir, folder, record):
+    own = was_begun_here(settings.cache_dir, folder, record)
+    if named and data is None and own:
         data = Path(named)
-    _refuse_other_places(record, folder, data)
+    _refuse_other_places(record, folder, data, own)
     machine = {n: v for n, v in settings.flat().items() if n in Settings.MACHINE}
     then = record.stored_task()
     task = _with_instruction(benchmark_of(then).load(then.id, then.profile), then.instruction)
@@ -217,8 +249,10 @@ def _refuse_unproven_paper(record: TrialRecord, folder: Path) -> None:
         )
 
 
-def _refuse_other_places(record: TrialRecord, folder: Path, data: Path | None) -> None:
-    """Raise UsageError for data that nobody named here, and a paper's folder around others."""
+def _refuse_other_places(record: TrialRecord, folder: Path, data: Path | None, own: bool) -> None:
+    """Raise UsageError for data that nobody named here, and for a folder that a trial which was
+    not begun here shares with others.
+    """
     named = record.inputs.get("data")
     if named and data is None:
         raise UsageError(
@@ -226,10 +260,10 @@ def _refuse_other_places(record: TrialRecord, folder: Path, data: Path | None) -
             fix=f"add --data {named} if its program may read that folder",
         )
     shared = record.inputs.get("paper_folder")
-    if shared and not folder.resolve().is_relative_to(Path(shared).resolve()):
+    if shared and not own:
         raise UsageError(
-            f"{folder} shares its paper with trials in {shared}, and does not lie there",
-            fix="move it there, or start another trial",
+            f"{folder} shares its paper with trials in {shared}, and was not begun here",
+            fix="start another trial of that paper",
         )
 
 

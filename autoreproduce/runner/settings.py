@@ -17,13 +17,14 @@ from pydantic import ValidationError
 
 from autoreproduce.config import FLAGS, RENAMED, Settings
 from autoreproduce.errors import UsageError
-from autoreproduce.files.handed_over import reaching
+from autoreproduce.files.handed_over import raised, reaching
 from autoreproduce.files.shared import read_plain
 from autoreproduce.models.errors import shown
 from autoreproduce.sandboxes import check_name
 
 CONFIG_FILE = "autoreproduce.toml"
 PREFIX = "AUTOREPRODUCE_"
+BUDGETS = ("budget", "attempt_budget")  # which no folder's file may set over the user's own
 LARGEST = 100_000  # bytes of a file of settings
 
 
@@ -34,8 +35,17 @@ def load_settings(flags: Mapping[str, Any], note: Callable[[str], None] | None =
     """
     layers = _layers()
     given = {name: value for _, layer in layers for name, value in layer.items()}
+    settings = _checked({**given, **flags})
+    check_name(settings.sandbox.name)
+    if note is not None and (told := _origins(layers, settings, flags)):
+        note(f"settings: {told}")
+    return settings
+
+
+def _checked(given: Mapping[str, Any]) -> Settings:
+    """Raises UsageError that names the field."""
     try:
-        settings = Settings.model_validate({**given, **flags})
+        return Settings.model_validate(given)
     except ValidationError as error:
         first = error.errors()[0]
         name = flag_of(first["loc"])
@@ -49,10 +59,6 @@ def load_settings(flags: Mapping[str, Any], note: Callable[[str], None] | None =
             f"setting {name}: {message} (it is {first['input']!r})",
             fix=f"correct the flag, the environment's {PREFIX}{name.upper()} or {CONFIG_FILE}",
         ) from None
-    check_name(settings.sandbox.name)
-    if note is not None and (told := _origins(layers, settings, flags)):
-        note(f"settings: {told}")
-    return settings
 
 
 def _layers() -> list[tuple[str, dict[str, Any]]]:
@@ -67,7 +73,15 @@ def _layers() -> list[tuple[str, dict[str, Any]]]:
             "weakens what holds programs and budgets, and the folder may be a stranger's",
             fix=f"give it as a flag, as {PREFIX}{wrong[0].upper()}, or in {own}",
         )
-    return [(str(own), _file_settings(own)), (CONFIG_FILE, found), ("environment", environment)]
+    mine = _file_settings(own)
+    higher = raised(found, _checked({**mine, **environment}).flat())
+    if higher := [*higher, *(name for name in BUDGETS if name in found and name in mine)]:
+        raise UsageError(
+            f"{CONFIG_FILE} of the current folder sets {higher[0]} over yours, and the folder may "
+            "be a stranger's",
+            fix=f"give it as a flag, as {PREFIX}{higher[0].upper()}, or in {own}",
+        )
+    return [(str(own), mine), (CONFIG_FILE, found), ("environment", environment)]
 
 
 def _origins(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Protocol
 
 from autoreproduce.errors import UsageError
-from autoreproduce.plugins import table
+from autoreproduce.plugins import installed, table
 
 if TYPE_CHECKING:
     from autoreproduce.contracts import Need, Sandbox, Submission
@@ -23,6 +24,7 @@ SOLVERS = {
 }
 KINDS = table("solver_kinds")  # by the prefix of a solver's name
 ALTERED = "reference:"
+_PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class Solver(Protocol):
@@ -52,8 +54,13 @@ def open_solver(name: str, **options: Any) -> Solver:
 
 
 def is_registered(name: str) -> bool:
-    """True for a solver of a table, also of one of its kinds; any other would be imported."""
-    return name in SOLVERS or name.startswith((ALTERED, *KINDS))
+    """True for a solver of a table, also the plain name of a kind that ships; any other would be
+    imported, or names files.
+    """
+    if name in SOLVERS or name.startswith(ALTERED):
+        return True
+    kinds = tuple(kind for plugin in installed().values() for kind in plugin.shared_kinds)
+    return name.startswith(kinds) and _PLAIN.fullmatch(name.partition(":")[2]) is not None
 
 
 def refuse_import(name: str, named_by: str, typed: Collection[str], flag: str) -> None:
@@ -62,6 +69,8 @@ def refuse_import(name: str, named_by: str, typed: Collection[str], flag: str) -
     """
     if not is_registered(name) and name not in typed:
         seen = "would be imported from there" if ":" in name else "isn't installed here"
+        if name.startswith(tuple(KINDS)):
+            seen = "names files of this machine"
         raise UsageError(
             f"{named_by} names the solver {name}, which {seen}",
             fix=f"add {flag} {name} if you know that code, or choose among {', '.join(SOLVERS)}",

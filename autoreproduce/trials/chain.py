@@ -94,9 +94,7 @@ def seal(folder: Path, outcome: str) -> str:
 def outcome_warning(folder: Path) -> str:
     """A warning if outcome.json was changed since; "" if it wasn't, or can't be read."""
     outcome = _object_in(folder / OUTCOME)
-    if not outcome or not outcome.get("seal"):
-        return ""
-    if outcome["seal"] == seal(folder, json.dumps(outcome)):
+    if not outcome or outcome.get("seal") == seal(folder, json.dumps(outcome)):
         return ""
     return f"{OUTCOME} is not what was written with {' and '.join(_BESIDE_OUTCOME)}"
 

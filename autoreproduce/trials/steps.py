@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from autoreproduce.contracts import Execution, Stopped
 
 Kind = Literal["model", "execute", "install", "fetch"]
+Count = Annotated[int, Field(ge=0, le=10**15)]  # of a journal that somebody shared
 
 
 class StepResult(BaseModel):
@@ -21,11 +22,11 @@ class StepResult(BaseModel):
 class TokenCounts(StepResult):
     """Tokens of one call: `input` holds `cached` and `cache_write`, `output` holds `reasoning`."""
 
-    input: int = 0
-    cached: int = 0
-    output: int = 0
-    reasoning: int = 0
-    cache_write: int = 0
+    input: Count = 0
+    cached: Count = 0
+    output: Count = 0
+    reasoning: Count = 0
+    cache_write: Count = 0
 
     @property
     def total(self) -> int:

@@ -7,11 +7,12 @@ and the digest of what was asked.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, ValidationError
 
 from autoreproduce.config import Settings, digest
 from autoreproduce.errors import TrialError
@@ -23,7 +24,7 @@ from autoreproduce.task import Task
 from autoreproduce.trials.chain import OUTCOME, TRIAL, outcome_warning, seal
 from autoreproduce.trials.journal import Journal, Result, now, refuse_other, write_whole
 from autoreproduce.trials.journal_reader import NEW_TRIAL
-from autoreproduce.trials.steps import AnyResult, Observer, Step
+from autoreproduce.trials.steps import AnyResult, Count, Observer, Step
 
 __all__ = ["Outcome", "Step", "Trial", "TrialRecord", "now"]
 
@@ -56,6 +57,18 @@ class TrialRecord(BaseModel):
         {}, description="the task as it was, so that the folder explains itself"
     )
 
+    @property
+    def own_command(self) -> str:
+        """The command, quoted for a shell; "" for what is no command of ours, since it's shown to
+        be typed again and the folder may be a stranger's.
+        """
+        try:
+            words = shlex.split(self.command)
+        except ValueError:  # a quote that is never closed
+            return ""
+        own = words[:3] == ["python", "-m", "autoreproduce"] or words[:1] == ["autoreproduce"]
+        return shlex.join(words) if own else ""
+
     def stored_task(self) -> Task:
         """The task as it was, without its paths: the folder may come from another machine, or from
         a stranger. Raises TrialError if it was altered to something else.
@@ -70,7 +83,6 @@ class TrialRecord(BaseModel):
 
 
 # Of an outcome that somebody shared; sums over trials are finite.
-Count = Annotated[int, Field(ge=0, le=10**15)]
 Amount = Annotated[float, Field(ge=0, le=1e15)]
 
 
@@ -262,8 +274,10 @@ def _record_in(path: Path) -> TrialRecord:
     try:
         return TrialRecord.model_validate_json(read_plain(path))
     except ValueError as error:  # no text, no JSON, or other fields
+        # never the whole error: it quotes the file, which may be a link to one of the user's
+        why = error.errors()[0]["msg"] if isinstance(error, ValidationError) else "no text"
         raise TrialError(
-            f"{path} cannot be read ({error})", fix=f"restore it, or {NEW_TRIAL}"
+            f"{path} cannot be read ({why})", fix=f"restore it, or {NEW_TRIAL}"
         ) from error
 
 

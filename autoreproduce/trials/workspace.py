@@ -187,7 +187,12 @@ def _refuse_foreign(history: Path) -> None:
     config = history / "config"
     lines = read_plain(config).decode("utf-8", "replace").splitlines() if config.exists() else []
     own = all(_OWN_SETTING.fullmatch(line.strip()) for line in lines)
-    linked = [name for name in ("", "config", "objects", "refs") if (history / name).is_symlink()]
+    linked = history.is_symlink() or any(
+        # also one that leads nowhere from here: git looks from the trial's folder
+        (Path(below) / name).is_symlink()
+        for below, folders, files in os.walk(history)
+        for name in (*folders, *files)
+    )
     if not own or linked or any((history / name).exists() for name in _ELSEWHERE):
         raise TrialError(
             f"{history} has settings or links that autoreproduce did not write",

@@ -152,13 +152,13 @@ def test_a_trial_that_began_here_has_its_data_again(tmp_path: Path) -> None:
         resumed(folder, here)
 
 
-def test_a_trial_shares_its_paper_with_its_neighbours_alone(tmp_path: Path) -> None:
-    (private := tmp_path / "private").mkdir()
-    folder = handed_trial(tmp_path / "t", lambda c: c["inputs"].update(paper_folder=str(private)))
-    with pytest.raises(UsageError, match="does not lie there"):
-        resumed(folder, Settings())
-    near = handed_trial(tmp_path / "u", lambda c: c["inputs"].update(paper_folder=str(tmp_path)))
-    assert resumed(near, Settings()).paper_folder == tmp_path
+def test_a_trial_shares_its_paper_where_it_began(tmp_path: Path) -> None:
+    folder = handed_trial(tmp_path / "t", lambda c: c["inputs"].update(paper_folder=str(tmp_path)))
+    here = Settings(cache_dir=tmp_path / "cache")
+    with pytest.raises(UsageError, match="was not begun here"):
+        resumed(folder, here)
+    remember(here.cache_dir, folder, Trial.read(folder).record)
+    assert resumed(folder, here).paper_folder == tmp_path
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from autoreproduce.claims.experiments import ExperimentsReader
 from autoreproduce.config import Settings
 from autoreproduce.errors import CommandError, TrialError, UsageError
 from autoreproduce.models.budget import Budget
+from autoreproduce.runner.request import note_own_folder
 from autoreproduce.runner.whole_paper.plan import FILE, named_paper, paper_source, plan_paper
 from autoreproduce.runner.whole_paper.run import (
     PaperRequest,
@@ -158,7 +159,7 @@ def test_the_same_plan_again_asks_nobody(paper: Path, server: Server) -> None:
 def test_a_damaged_plan_names_the_fix(paper: Path, server: Server) -> None:
     source = named_paper("paper.md")
     folder = source.folder(settings(server))
-    folder.mkdir(parents=True)
+    note_own_folder(settings(server).cache_dir, folder)
     (folder / FILE).write_text('{"paper": 1}')
     with pytest.raises(TrialError, match="remove it"):
         plan_paper(source, settings(server), Budget(), quiet)

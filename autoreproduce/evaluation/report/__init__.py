@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from autoreproduce.errors import UsageError
 from autoreproduce.task import Task
+from autoreproduce.trials.folders import refuse_links
 from autoreproduce.trials.journal import write_whole
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ def write_report(trial_folder: Path, task: Task | None, found: Evidence | None =
 
     `task` gives the references to compare with; None takes the task that the trial's record keeps,
     and if there is none the page says so. `found` spares reading the folder again. Raises
-    UsageError if the folder does not exist, TrialError if the page cannot be written.
+    UsageError if the folder does not exist, TrialError if it holds a link, or the page cannot be
+    written.
     """
     from autoreproduce.evaluation.report.evidence import gather
     from autoreproduce.evaluation.report.page import render
@@ -34,6 +36,7 @@ def write_report(trial_folder: Path, task: Task | None, found: Evidence | None =
         raise UsageError(
             f"{trial_folder} is no folder", fix="name a trial's folder, such as one below runs/"
         )
+    refuse_links(trial_folder)
     found = found or gather(trial_folder)
     path = trial_folder / "report.html"
     write_whole(path, render(found, task or found.task()))

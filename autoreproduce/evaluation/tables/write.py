@@ -190,7 +190,11 @@ def save_figure(figure: Any, path: Path) -> Path:
 
 
 def make_folder(home: Path) -> None:
-    """Make a folder for tables and plots. Raises TrialError if it cannot be made."""
+    """Make a folder for tables and plots. Raises TrialError if it cannot be made, or is a link: a
+    stranger's suite may have one in its place.
+    """
+    if home.is_symlink():
+        raise TrialError(f"{home} is a link", fix="name the folder that it leads to by --out")
     with _clear_write_errors(home):
         home.mkdir(parents=True, exist_ok=True)
 

@@ -7,4 +7,4 @@ sandbox, and reaches the trial's model through the `gateway` alone.
 from autoreproduce.plugins import Plugin
 
 _HERE = "autoreproduce.plugins.external_agents"
-plugin = Plugin(solver_kinds={"agent:": f"{_HERE}.external:agent_class"})
+plugin = Plugin(solver_kinds={"agent:": f"{_HERE}.external:agent_class"}, shared_kinds=("agent:",))

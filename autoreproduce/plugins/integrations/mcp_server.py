@@ -17,6 +17,7 @@ from autoreproduce.evaluation.report.wording import clean
 from autoreproduce.files.shared import file_inside
 from autoreproduce.plugins.integrations import optional_module
 from autoreproduce.plugins.integrations.jobs import Jobs, JobState
+from autoreproduce.trials.folders import refuse_links
 
 INSTRUCTIONS = """Reproduces experiments of machine-learning papers. start_reproduction returns a
 job at once; ask status until `running` is false (a trial takes minutes to hours), then verdict for
@@ -160,6 +161,7 @@ class Tools:
 
         name = str(folder.relative_to(self.runs))
         try:
+            refuse_links(folder)
             trial = Trial.read(folder)
         except AutoReproduceError as error:
             return {"trial": name, "status": "damaged", "reason": str(error)}
@@ -175,6 +177,7 @@ class Tools:
         file = file_inside(self.runs, Path(trial) / "trial.json")
         if file is None:
             raise TrialError(f"there is no trial {trial}", fix="list_trials names them")
+        refuse_links(file.parent)
         return file.parent
 
 

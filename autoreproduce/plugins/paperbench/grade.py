@@ -40,8 +40,10 @@ from autoreproduce.plugins.paperbench.reproduction import (
     read_reproduction,
 )
 from autoreproduce.plugins.paperbench.rubric import Node, code_development, with_data_provided
+from autoreproduce.runner.request import note_own_folder
 from autoreproduce.runner.score import open_judges
 from autoreproduce.trials.chain import STEPS
+from autoreproduce.trials.folders import refuse_links
 from autoreproduce.trials.journal import now, write_whole
 from autoreproduce.trials.journal_reader import read_journal
 from autoreproduce.trials.steps import dollars_of, model_results
@@ -106,6 +108,9 @@ def grade(request: GradeRequest) -> GradingResult:
     _say_what_is_missing(request, paper)
     identity = _identity(request, paper, program, run)
     folder = request.out or request.settings.runs_dir / f"grade-{paper.id}-{digest(identity)[:8]}"
+    refuse_links(folder)
+    if request.out is None:
+        note_own_folder(request.settings.cache_dir, folder)
     _same_grading(folder, identity, program)
     asked = LeafJudge(judge, paper, tree, kinds, folder, request.room)
     verdicts = all_verdicts(asked, request.workers, request.note)
@@ -130,6 +135,8 @@ def read_evidence(
     """
     folder = Path(request.source)
     run = read_reproduction(folder) if folder.is_dir() else None
+    if run is not None:
+        refuse_links(folder)
     if request.full and run is None:
         raise UsageError(
             f"{request.source} holds no run of its {SCRIPT}, which --full grades too",

@@ -18,8 +18,10 @@ from autoreproduce.plugins.paperbench.reproduction import (
     hand_in,
     reproduce,
 )
+from autoreproduce.runner.request import note_own_folder
 from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.trials.chain import TRIAL
+from autoreproduce.trials.folders import refuse_links
 
 
 @dataclass
@@ -52,6 +54,9 @@ def rerun(request: RerunRequest) -> tuple[Path, ScriptRun]:
         folder = request.out or settings.runs_dir / f"rerun-{mark}"
         try:
             folder.mkdir(parents=True, exist_ok=True)
+            if request.out is None:
+                note_own_folder(settings.cache_dir, folder)
+            refuse_links(folder)
         except OSError as error:
             raise TrialError(
                 f"{folder} cannot be made ({error.strerror})", fix="name another by --out"

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
-from autoreproduce.files.handed_over import reaching
+from autoreproduce.files.handed_over import raised, reaching
 from autoreproduce.files.shared import read_plain
 from autoreproduce.models.errors import shown
 from autoreproduce.plugins.suites.finished import make_folder
@@ -125,7 +125,7 @@ def write_job(job: Job) -> Path:
 
 def read_job(path: Path, trust: bool = False) -> Job:
     """The job in a file. Raises UsageError if it is none, or reaches out and no `trust` is given:
-    it lies in another place than its trial, imports a solver, names data, or sets what no file of
+    it lies in another place than its trial, imports a solver, names files, or sets what no file of
     others may.
     """
     try:
@@ -146,9 +146,11 @@ def read_job(path: Path, trust: bool = False) -> Job:
 
 def _refuse_reaching(job: Job, path: Path) -> None:
     out = [name for name in ("paper", "data") if getattr(job, name)]
+    out += [name for name in Task.PATHS if getattr(job.content, name)]
     out += [] if is_registered(job.solver) else ["solver"]
     out += [] if path.resolve() == (job.folder / JOB).resolve() else ["suite"]
-    if out := [*out, *reaching(by_flag(job.settings))]:
+    given = by_flag(job.settings)
+    if out := [*out, *reaching(given), *raised(given, load_settings({}).flat())]:
         raise UsageError(
             f"{path} names {', '.join(out)}, and may be a stranger's",
             fix="add --trust if a suite of yours wrote it",

@@ -11,11 +11,11 @@ from typing import Any
 
 from autoreproduce.content import folder
 from autoreproduce.errors import UsageError
-from autoreproduce.files.handed_over import reaching
+from autoreproduce.files.handed_over import raised, reaching
 from autoreproduce.plugins.suites.lines import Place
 from autoreproduce.plugins.suites.schema import SuiteFile
 from autoreproduce.runner.executors import parse_options
-from autoreproduce.runner.settings import by_flag
+from autoreproduce.runner.settings import by_flag, load_settings
 from autoreproduce.solvers import is_registered
 
 Fault = tuple[Place, str]
@@ -41,8 +41,12 @@ def _faults(suite: SuiteFile) -> Iterator[Fault]:
             yield place, f"the solver {solver} would be imported"
     settings: list[tuple[Place, dict[str, Any]]] = [(("settings",), suite.settings)]
     settings += [(("variants", name, "settings"), each.settings) for name, each in variants]
-    for place, given in settings:
-        for name in reaching(by_flag(given)):
+    mine = load_settings({}).flat()
+    for place, named in settings:
+        given = by_flag(named)
+        for name in raised(given, mine):
+            yield (*place, name), f"{name} is above this machine's limit of {mine[name]:g}"
+        for name in reaching(given):
             yield (
                 (*place, name),
                 f"{name} leads elsewhere, or weakens what holds programs and budgets",

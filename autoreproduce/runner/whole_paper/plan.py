@@ -23,6 +23,7 @@ from autoreproduce.runner.api_results import PhaseNotes
 from autoreproduce.runner.choose import open_research_model
 from autoreproduce.runner.find import data_folder
 from autoreproduce.runner.machine import hardware
+from autoreproduce.runner.request import note_own_folder
 from autoreproduce.trials.journal import now, open_journal, write_whole
 from autoreproduce.trials.steps import dollars_of, model_results, usage_of
 
@@ -105,6 +106,7 @@ def plan_paper(
     be read, ReplyError if two replies cannot be used.
     """
     folder = source.folder(settings)
+    note_own_folder(settings.cache_dir, folder)
     plan = plan_of(folder)
     if plan is not None:
         if data is not None and _data_files(data) != list(plan.data_files):

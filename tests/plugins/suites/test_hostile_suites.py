@@ -19,6 +19,7 @@ from autoreproduce.plugins.suites.plan import Tasks
 from autoreproduce.plugins.suites.run import SuiteSummary
 from autoreproduce.plugins.suites.schema import SuiteFile, read_suite
 from autoreproduce.plugins.suites.view import COLUMNS
+from autoreproduce.task import Task
 
 REACHING_SUITES: list[dict[str, Any]] = [
     {"solver": "evil_solver:Solver"},
@@ -54,7 +55,7 @@ def test_a_suite_that_names_a_sandbox_with_walls_needs_no_trust(tmp_path: Path) 
 def test_a_job_reaches_out_only_if_its_user_trusts_it(tmp_path: Path, planted: Path) -> None:
     plan = plan_suite(handed_suite(tmp_path / "s", solver="evil_solver:Solver"), trust=True)
     file = write_job(job_of(plan, plan.trials[0], tmp_path / "out", "", None))
-    with pytest.raises(UsageError, match=r"names solver, .*add --trust"):
+    with pytest.raises(UsageError, match=r"names folder, solver, .*add --trust"):
         read_job(file)
     assert read_job(file, trust=True).solver == "evil_solver:Solver" and not planted.exists()
 
@@ -96,6 +97,8 @@ def test_a_job_is_attempted_where_it_lies(tmp_path: Path) -> None:
     plan = plan_suite(handed_suite(tmp_path / "s"))
     file = write_job(job_of(plan, plan.trials[0], tmp_path / "out", "", None))
     job = read_job(file, trust=True).model_copy(update={"settings": {}})
+    bare = job.content.model_copy(update=dict.fromkeys(Task.PATHS))
+    job = job.model_copy(update={"content": bare})
     file.write_text(job.model_dump_json())
     assert read_job(file).settings == {}
     file.write_text(job.model_copy(update={"suite": tmp_path / "victim"}).model_dump_json())
