@@ -44,7 +44,6 @@ from autoreproduce.sandboxes.modules import check_modules
 from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.solvers import open_solver
 from autoreproduce.task import Task
-from autoreproduce.trials.chain import TRIAL
 from autoreproduce.trials.live import LiveRecord
 from autoreproduce.trials.machines import add_machine
 from autoreproduce.trials.measurement import FILE, Measurement, read_measurement
@@ -81,10 +80,9 @@ def attempt(request: Request) -> Finished:
     benchmark = benchmark_of(request.task)
     task = benchmark.prepare(request.task, settings.cache_dir, note, request.data)
     record = record_of(request, task, settings, choice)
-    if not (folder / TRIAL).exists():
-        remember(settings.cache_dir, folder, record)
-    elif request.out is None:
+    if request.out is None:
         refuse_unknown(settings.cache_dir, folder)
+    remember(settings.cache_dir, folder, record)
     trial = Trial.open(folder, record, request.observers)
     if not was_begun_here(settings.cache_dir, folder, trial.record):
         choice.trusted = False  # its code is in the folder, and may be a stranger's

@@ -31,8 +31,9 @@ from autoreproduce.trials.trial import Trial, TrialRecord, now
 
 
 def remember(cache: Path, folder: Path, record: TrialRecord) -> None:
-    """Note that the trial in `folder` is begun here."""
-    _touch(_place(cache, folder, record))
+    """Note that a trial is begun in `folder`, which is empty, here."""
+    if not (folder / TRIAL).exists():
+        _touch(_place(cache, folder, record))
 
 
 def was_begun_here(cache: Path, folder: Path, record: TrialRecord) -> bool:

@@ -7,7 +7,6 @@ and the digest of what was asked.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -56,18 +55,6 @@ class TrialRecord(BaseModel):
     task_json: dict[str, Any] = Field(
         {}, description="the task as it was, so that the folder explains itself"
     )
-
-    @property
-    def own_command(self) -> str:
-        """The command, quoted for a shell; "" for what is no command of ours, since it's shown to
-        be typed again and the folder may be a stranger's.
-        """
-        try:
-            words = shlex.split(self.command)
-        except ValueError:  # a quote that is never closed
-            return ""
-        own = words[:3] == ["python", "-m", "autoreproduce"] or words[:1] == ["autoreproduce"]
-        return shlex.join(words) if own else ""
 
     def stored_task(self) -> Task:
         """The task as it was, without its paths: the folder may come from another machine, or from

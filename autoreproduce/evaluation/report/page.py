@@ -204,6 +204,7 @@ def environment() -> Environment:
         sentence=_with_full_stop,
         commit=wording.commit_words,
         unit=wording.unit_words,
+        own_command=wording.own_command,
     )
     env.tests.update(figure=wording.is_figure)
     env.globals.update(

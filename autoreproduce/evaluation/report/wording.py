@@ -6,6 +6,7 @@ Program output comes from code that a model wrote, so what reaches a terminal or
 
 import math
 import re
+import shlex
 
 PHASES = {
     "paper": "Paper",
@@ -161,3 +162,15 @@ def duration(seconds: float) -> str:
 def plural(amount: int, one: str, many: str = "") -> str:
     """As "1 model call", "2 model calls"."""
     return f"{count(amount)} {one if amount == 1 else many or one + 's'}"
+
+
+def own_command(command: str) -> str:
+    """The command quoted for a shell; "" for what is no command of ours: it's shown to be typed
+    again, and the trial may be a stranger's.
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError:  # a quote that is never closed
+        return ""
+    own = words[:3] == ["python", "-m", "autoreproduce"] or words[:1] == ["autoreproduce"]
+    return shlex.join(words) if own else ""
