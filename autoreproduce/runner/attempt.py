@@ -70,21 +70,21 @@ def attempt(request: Request) -> Finished:
     before it begins.
     """
     choice = choose_model(request.settings, request.task, request.solver, request.tape)
-    settings = choice.settings
+    settings, kept = choice.settings, choice.settings.cache_dir
     if request.shared.budget is None:  # a suite has looked its prices up
         choice.check_budget(Budget.parse(settings.budget.total))
     folder = request.out or trial_folder(request, settings)
     note = _noter(request.observers)
     if choice.announcement:
         note(choice.announcement)
-    benchmark = benchmark_of(request.task)
-    task = benchmark.prepare(request.task, settings.cache_dir, note, request.data)
+    task = benchmark_of(request.task).prepare(request.task, kept, note, request.data)
     record = record_of(request, task, settings, choice)
     if request.out is None:
-        refuse_unknown(settings.cache_dir, folder)
-    remember(settings.cache_dir, folder, record)
+        refuse_unknown(kept, folder)
+    if not (folder / "trial.json").exists():
+        remember(kept, folder, record)
     trial = Trial.open(folder, record, request.observers)
-    if not was_begun_here(settings.cache_dir, folder, trial.record):
+    if not was_begun_here(kept, folder, trial.record):
         choice.trusted = False  # its code is in the folder, and may be a stranger's
     live = LiveRecord(folder)
     trial.observers.append(live)

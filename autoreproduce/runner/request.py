@@ -31,9 +31,8 @@ from autoreproduce.trials.trial import Trial, TrialRecord, now
 
 
 def remember(cache: Path, folder: Path, record: TrialRecord) -> None:
-    """Note that a trial is begun in `folder`, which is empty, here."""
-    if not (folder / TRIAL).exists():
-        _touch(_place(cache, folder, record))
+    """Note that the trial in `folder` began here."""
+    _touch(_place(cache, folder, record))
 
 
 def was_begun_here(cache: Path, folder: Path, record: TrialRecord) -> bool:

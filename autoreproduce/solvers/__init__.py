@@ -24,7 +24,7 @@ SOLVERS = {
 }
 KINDS = table("solver_kinds")  # by the prefix of a solver's name
 ALTERED = "reference:"
-_PLAIN = re.compile(r"[A-Za-z0-9_-]+")
+_PLAIN = re.compile(r"[A-Za-z0-9_-]+(\.ya?ml)?")  # a file beside, and none elsewhere
 
 
 class Solver(Protocol):
