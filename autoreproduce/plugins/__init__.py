@@ -25,12 +25,12 @@ class Plugin:
 
     `solver_kinds`: by the prefix of a name ("agent:"), the function that makes a solver's class of
     the rest. `shared_kinds`: those of which a file of others may give a plain name ("agent:codex"),
-    since all that it names is read as hostile. `scorers`: with whether a judge is needed. `commands`: by
-    the group's title, what each command does; they are in the Typer app `command_app`.
-    `subcommands`: more commands of a command that is a group, by "GROUP NAME". `observers`:
-    functions of a trial's record, folder and observers that give a context manager of what watches
-    it, or of None. `scored`: functions of a folder whose trials were scored. `api`: functions of
-    the Python API.
+    since all that it names is read as hostile. `scorers`: with whether a judge is needed.
+    `commands`: by the group's title, what each command does; they are in the Typer app
+    `command_app`. `subcommands`: more commands of a command that is a group, by "GROUP NAME".
+    `observers`: functions of a trial's record, folder and observers that give a context manager of
+    what watches it, or of None. `scored`: functions of a folder whose trials were scored. `api`:
+    functions of the Python API.
     """
 
     solvers: Places = field(default_factory=dict)
