@@ -161,6 +161,18 @@ def _head(scope: ast.AST) -> str:
     return f"class {name}:" if isinstance(scope, ast.ClassDef) else f"def {name}():"
 
 
+def question(masked: MaskedTask) -> str:
+    """What others' agents are asked: which functions lost their bodies, and what counts."""
+    names = "\n".join(f"- `{name}` in {file}" for file, name in wanted_pairs(masked))
+    paper = " The paper is paper.txt." if masked.paper.text else ""
+    return (
+        f"{masked.what_to_do}\n\nThese functions of the repository in your folder lost their "
+        f"bodies:\n{names}\n\nWrite them, so that the experiment gives its numbers. Their bodies "
+        "alone count, with helpers beside them: they are called on inputs of the original too."
+        f"{paper} `bash refsol.sh` runs the experiment."
+    )
+
+
 def functions_of(masked: MaskedTask) -> list[tuple[str, str]]:
     """File and address of each masked function."""
     return wanted_pairs(masked)

@@ -143,18 +143,23 @@ def dataset(
     prove: Annotated[
         bool, typer.Option("--prove", help="run each task's proof; writes proofs.jsonl")
     ] = False,
-    n: Annotated[str, typer.Option(help="of --prove: how many functions are masked")] = "0..3",
+    n: Annotated[
+        str, typer.Option(help="of --prove and --harbor: how many functions are masked")
+    ] = "0..3",
     sample: Annotated[
-        int | None, typer.Option(min=1, help="of --prove: so many tasks of each n")
+        int | None, typer.Option(min=1, help="of --prove and --harbor: so many tasks of each n")
     ] = None,
     workers: Workers = 1,
     data: Annotated[
-        Path | None, typer.Option(help="of --prove: folder with the data, $DATA_DIR in the sandbox")
+        Path | None, typer.Option(help="of --prove and --harbor: folder with the data, $DATA_DIR")
     ] = None,
     gold: Annotated[
         Literal["set", "here"],
         typer.Option(help="of --prove: here takes the numbers the code gives on this machine"),
     ] = "set",
+    harbor: Annotated[
+        Path | None, typer.Option(help="write tasks for Harbor, a folder each, by --n and --sample")
+    ] = None,
     renamed: Annotated[
         Path | None, typer.Option(help="write the set again, without papers and with other names")
     ] = None,
@@ -172,6 +177,13 @@ def dataset(
     from autoreproduce.runner.api_results import note_to_stderr
 
     found = load_dataset(folder)
+    if harbor is not None:
+        from autoreproduce.plugins.masked.harbor import export_tasks
+        from autoreproduce.plugins.masked.selection import select_tasks
+
+        tasks = select_tasks(found, numbers(n), sample=sample)
+        print(*export_tasks(tasks, harbor, settings.cache_dir, data), sep="\n")
+        return
     if renamed is not None:
         from autoreproduce.plugins.masked.renaming import write_renamed
 

@@ -26,6 +26,7 @@ from inspect_ai.util import sandbox as agent_sandbox
 
 from autoreproduce.errors import AutoReproduceError, UsageError
 from autoreproduce.files.tree import LARGEST, Tree
+from autoreproduce.plugins.masked.answering import question
 from autoreproduce.plugins.masked.commands import numbers
 from autoreproduce.plugins.masked.layout import lay_out, recipe, wanted_pairs
 from autoreproduce.plugins.masked.outcome import judge
@@ -72,23 +73,12 @@ def _sample(masked: MaskedTask, root: Path, sandbox: str) -> Sample:
         place = load_settings({}).cache_dir / "inspect" / masked.paper.id
         write_text(place / "Dockerfile", recipe(made_of(masked)))
         box = ("docker", str(place / "Dockerfile"))
-    paper = " The paper is paper.txt." if masked.paper.text else ""
     return Sample(
-        input=f"{_question(masked)}{paper} `bash refsol.sh` runs the experiment.",
+        input=question(masked),
         id=masked.id,
         metadata={"task": masked.id, "dataset": str(root.resolve())},
         sandbox=box,
         files=files,
-    )
-
-
-def _question(masked: MaskedTask) -> str:
-    """What is asked, and which functions lost their bodies."""
-    names = "\n".join(f"- `{name}` in {file}" for file, name in wanted_pairs(masked))
-    return (
-        f"{masked.what_to_do}\n\nThese functions of the repository in your folder lost their "
-        f"bodies:\n{names}\n\nWrite them, so that the experiment gives its numbers. Their bodies "
-        "alone count, with helpers beside them: they are called on inputs of the original too."
     )
 
 

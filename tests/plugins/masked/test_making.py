@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -88,6 +91,9 @@ def save(path, found):
 
 TRAIN = """\
 import json
+import subprocess
+import sys
+import time
 import os
 import random
 import sys
@@ -272,6 +278,9 @@ def test_a_task_set_is_made_proven_and_read_again(repository: Path, place: Sandb
 
 TIMED = """\
 import json
+import subprocess
+import sys
+import time
 import os
 import time
 
@@ -445,6 +454,28 @@ def test_after_a_stop_the_proofs_of_the_same_functions_alone_count(
     assert task_of(dataset, "fit_0").functions[0].name == "useless"
     assert not proven_only(select_tasks(dataset, [1]), read_proofs(first.out))
     assert read_proofs(first.out)["fit_"].proven, "the code without masks is the same"
+
+
+@pytest.mark.slow
+def test_a_signal_ends_mask_within_ten_seconds_and_keeps_what_is_proven(
+    repository: Path, tmp_path: Path
+) -> None:
+    line = [sys.executable, "-m", "autoreproduce", "mask", str(repository), "--sandbox", "process"]
+    line += ["--command", "python train.py", "--results", "results.json", "--n", "1,2"]
+    line += ["--functions", "model.py::squared_loss", "--functions", "model.py::Line.gradient"]
+    line += ["--out", str(tmp_path / "set"), "--runs-dir", str(tmp_path / "runs")]
+    with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stderr is not None
+        said = next(text for text in running.stderr if "is recorded" in text)
+        began = time.monotonic()
+        running.terminate()
+        running.stderr.read()
+        assert running.wait(60) != 0 and time.monotonic() - began < 10, said
+    found = load_dataset(tmp_path / "set")
+    assert not found.faults.found, "two n alone are no fault of a fresh set"
+    proofs = read_proofs(tmp_path / "set")
+    assert proofs["repository_"].proven and not proofs["repository_0"].proven
+    assert "stopped before" in proofs["repository_0"].reason
 
 
 @pytest.mark.slow
