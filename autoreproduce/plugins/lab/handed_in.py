@@ -31,6 +31,7 @@ from autoreproduce.plugins.lab.output_places import find_places, outputs_of
 from autoreproduce.plugins.lab.paper_notes import notes_on
 from autoreproduce.plugins.lab.run_patches import Patched, RunPatch, patched
 from autoreproduce.plugins.lab.runnable import why_it_failed
+from autoreproduce.plugins.lab.shown_code import MOST_SHOWN, shown_code
 from autoreproduce.sandboxes.counted import execute_counted
 from autoreproduce.trials.steps import ExecutionResult, InstallResult
 from autoreproduce.trials.workspace import Workspace
@@ -52,11 +53,6 @@ MOST_PLANS = 3
 CARRY = "#carry="  # and after it, in a solver's name, large files of the code that are taken
 ORIGINALS = "as_handed_in"  # of files that a patch changed, in the trial's folder
 INSTALL_SECONDS = 1800.0
-SHOWN = re.compile(
-    r"(?i)(^|/)(readme[^/]*|requirements[^/]*\.txt|environment\.ya?ml|setup\.(py|cfg)|pyproject\.toml"
-    r"|pipfile|makefile|dockerfile|[^/]*\.sh)$"
-)
-MOST_SHOWN, MOST_NAMES = 6_000, 300  # characters of a file, files of a prompt
 CHANGES_CODE = re.compile(
     r"\b(sed|patch|perl|awk|tee)\b|python[\d.]*\s+-c\b|>\s*\S+\.(py|ipynb)\b|<<"
 )
@@ -193,14 +189,9 @@ class HandedInCode:
     ) -> tuple[RunPlan, ExecutionResult, Patched]:
         """The last plan, its run, the first that ended well, and what it changed."""
         minutes = self.settings.method.time_limit_minutes or task.time_limit_minutes
-        files = [(e.name, e.size) for e in Tree(trial.workspace).walk() if e.kind == "file"]
-        shown = [
-            (name, Tree(trial.workspace).read_text(name)[:MOST_SHOWN])
-            for name, size in files
-            if SHOWN.search(name) and size < 200_000
-        ][:12]
-        asked = {"task": task, "claims": claims, "files": files[:MOST_NAMES], "shown": shown}
-        asked |= {"unnamed": max(0, len(files) - MOST_NAMES), "minutes": minutes}
+        about = " ".join([task.id, *(f"{claim.experiment} {claim.title}" for claim in claims)])
+        asked = {"task": task, "claims": claims, "minutes": minutes}
+        asked |= shown_code(trial.workspace, about)
         asked |= {"left_out": [f"{name} ({why})" for name, why in left_out.items()][:20]}
         asked |= {"python": platform.python_version()}
         asked |= {"cores": self.settings.sandbox.limits.cpus, "failed": None, "error": ""}
@@ -222,9 +213,11 @@ class HandedInCode:
                     plan, error, changed, sandbox, trial, minutes * 60
                 ),
             )
-            if run.execution.ok or run.stopped == "timeout":
+            if run.execution.ok:
                 break
             said = run.stderr.strip() or run.stdout.strip()
+            if run.stopped == "timeout":
+                said = f"It was stopped after {minutes:g} minutes, and had printed:\n{run.stdout}"
             asked |= {"failed": plan, "error": _end_of(said, MOST_SHOWN)}
             asked |= {"refused": changed.refused}
         return plan, run, changed

@@ -15,8 +15,9 @@ from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.judging.program import opened_source
 from autoreproduce.evaluation.judging.unpacking import at_revision, is_url
-from autoreproduce.plugins.lab.handed_in import CARRY, HEADLINE, MOST_SHOWN, SHOWN
+from autoreproduce.plugins.lab.handed_in import CARRY, HEADLINE
 from autoreproduce.plugins.lab.runnable import refuse_unrunnable
+from autoreproduce.plugins.lab.shown_code import shown_code
 from autoreproduce.runner import api
 from autoreproduce.runner.api_results import Reproduction, ScoredTrials
 from autoreproduce.runner.api_scoring import score_request
@@ -145,7 +146,7 @@ def preview(asked: VerifyRequest) -> Preview:
     if asked.metric_from:
         found.notes.append("--metric-from says where the numbers are: no model is asked")
     elif found.paper and not found.each.like:
-        shown = _shown_characters(Path(asked.code))
+        shown = _shown_characters(Path(asked.code), asked.name)
         least = round(found.paper.tokens + text_tokens("x" * shown))
         found.notes.append(
             f"a model reads the paper, then {shown:,} characters of the code's README and scripts, "
@@ -154,12 +155,10 @@ def preview(asked: VerifyRequest) -> Preview:
     return found
 
 
-def _shown_characters(code: Path) -> int:
+def _shown_characters(code: Path, about: str) -> int:
     """What the prompt shows of a folder's files; of an archive or a URL it isn't known yet."""
-    if not code.is_dir():
-        return 0
-    names = ((str(path.relative_to(code)), path) for path in code.rglob("*") if path.is_file())
-    return sum(min(path.stat().st_size, MOST_SHOWN) for name, path in names if SHOWN.search(name))
+    shown = shown_code(code, about)["shown"] if code.is_dir() else ()
+    return sum(len(text) for _, text in shown)
 
 
 def verify_by_places(asked: VerifyRequest) -> ScoredTrials:

@@ -21,6 +21,7 @@ from autoreproduce.files.tree import Tree
 from autoreproduce.plugins.lab.handed_in import RunPlan, handed_in_class
 from autoreproduce.plugins.lab.output_places import ClaimPlace, outputs_of
 from autoreproduce.plugins.lab.run_patches import RunPatch, patched
+from autoreproduce.plugins.lab.shown_code import shown_code
 from autoreproduce.plugins.lab.verify import VerifyRequest, verify_by_model, verify_by_places
 from autoreproduce.runner.api_results import Reproduction
 from autoreproduce.trials.metric_source import metrics_from
@@ -142,6 +143,36 @@ def test_after_an_outage_nothing_is_planned_or_run_again(tmp_path: Path) -> None
 
 
 @needs_suites
+@pytest.mark.slow
+def test_a_run_that_is_out_of_time_is_planned_anew(tmp_path: Path) -> None:
+    code = handed_in(tmp_path)
+    (code / "all.py").write_text(
+        "import time\nprint('first part done', flush=True)\ntime.sleep(60)\n"
+    )
+    replies = [CLAIMS, json.dumps({"command": "python all.py"}), PLAN, FOUND, '{"notes": []}']
+    with chat_server(replies) as server:
+        how = {"model": "any", "base_url": server.base_url, "time_limit_minutes": 0.04}
+        settings = settings_for("process", runs_dir=tmp_path / "runs", **how)
+        done = verify(code, paper=tmp_path / "paper.md", settings=settings)
+        again = server.requests[2].prompt
+    assert "It was stopped after 0.04 minutes" in again and "first part done" in again
+    assert isinstance(done, Reproduction) and verdict_of(done.path).overall.reproduced == 1
+
+
+def test_scripts_that_are_asked_for_are_shown_first(tmp_path: Path) -> None:
+    for name in ("b.py", "lib/ranking_lottery.py", "lib/other.py", "test_ranking_lottery.py"):
+        Tree(tmp_path).write(name, f"# {name}\n")
+    Tree(tmp_path).write("README.md", "Run lib/other.py\n")
+    found = shown_code(tmp_path, "The ranking lottery: distinct rankings")["shown"]
+    assert [name for name, _ in found] == [
+        "README.md",
+        "lib/ranking_lottery.py",
+        "lib/other.py",
+        "b.py",
+        "test_ranking_lottery.py",
+    ]
+
+
 @pytest.mark.slow
 def test_in_a_suite_the_solver_is_the_code(tmp_path: Path) -> None:
     task = f'{{name: means, metric: "first_claim:higher", paper: {tmp_path}/paper.md}}'
