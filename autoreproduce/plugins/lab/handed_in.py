@@ -8,6 +8,7 @@ reads them there. What is not found stays without a number.
 
 from __future__ import annotations
 
+import json
 import platform
 import re
 from dataclasses import replace
@@ -24,10 +25,12 @@ from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.carried_files import TREE, CarriedFiles, carried_files, lay_carried
 from autoreproduce.evaluation.judging.program import opened_source, program_at
 from autoreproduce.evaluation.outside_run import OutsideRun, at_seed, write_outside_run
+from autoreproduce.files.bounded import parse_json
+from autoreproduce.files.shared import read_text
 from autoreproduce.files.tree import Tree
 from autoreproduce.method.claims import freeze_claims
 from autoreproduce.papers import read_paper
-from autoreproduce.plugins.lab.output_places import find_places, outputs_of
+from autoreproduce.plugins.lab.output_places import ClaimPlace, find_places, outputs_of
 from autoreproduce.plugins.lab.paper_notes import notes_on
 from autoreproduce.plugins.lab.run_patches import Patched, RunPatch, patched
 from autoreproduce.plugins.lab.runnable import why_it_failed
@@ -48,7 +51,7 @@ if TYPE_CHECKING:
     from autoreproduce.trials.trial import Trial
 
 HEADLINE = "first_claim"  # the task's own metric: whatever claim is found first
-NOTHING = "it ran, and none of the paper's numbers is in its output: is it this paper's code?"
+NOTHING = "none of the paper's numbers is in its output: is it this paper's code?"
 MOST_PLANS = 3
 CARRY = "#carry="  # and after it, in a solver's name, large files of the code that are taken
 ORIGINALS = "as_handed_in"  # of files that a patch changed, in the trial's folder
@@ -129,20 +132,19 @@ class HandedInCode:
         if not claims:
             return Submission("failed", "the paper states no number for it", "claims")
         left_out = self._lay_out(trial)
-        plan, run, changed = self._run(task, agent, sandbox, trial, claims, left_out)
+        plan, run, changed, found = self._run(task, agent, sandbox, trial, claims, left_out)
         sections = {
             "Changes to how the code is run": changed.shown,
             "Refused changes": [(text, "") for text in changed.refused],
         }
         warnings = [f"a patch was refused: {text}" for text in changed.refused]
         warnings += [f"not in the sandbox: {name} ({why})" for name, why in left_out.items()]
-        if not run.execution.ok:
-            why = why_it_failed(run.stderr, run.stopped)
+        if not found:
+            why = NOTHING if run.execution.ok else why_it_failed(run.stderr, run.stopped)
             failed = Submission("failed", why, "full_run", run=run.execution)
-            return replace(failed, warnings=warnings, details={"sections": sections})
+            details = {"sections": sections, "ran": run.execution.ok}
+            return replace(failed, warnings=warnings, details=details)
         _keep_changes(trial, changed)
-        outputs = outputs_of(run, trial.workspace, trial.folder / TREE)
-        found = find_places(agent, trial, claims, outputs)
         named = [f"{HEADLINE}={one.place}" for one in found[:1]]
         named += [f"{one.id}={one.place}" for one in found]
         asked = OutsideRun(plan.command, metric_from=tuple(named))
@@ -150,7 +152,6 @@ class HandedInCode:
         missing = [claim.id for claim in claims if claim.id not in at and not claim.than]
         write_outside_run(trial, asked)
         warnings += [f"not found in the output: {', '.join(missing)}"] if missing else []
-        warnings += [NOTHING] if not found else []
         done = Submission("complete", "it ran in full", "full_run", run=run.execution)
         notes = notes_on(paper, agent, trial)
         sections["Where each number stands"] = [
@@ -186,8 +187,10 @@ class HandedInCode:
         trial: Trial,
         claims: Sequence[Claim],
         left_out: dict[str, str],
-    ) -> tuple[RunPlan, ExecutionResult, Patched]:
-        """The last plan, its run, the first that ended well, and what it changed."""
+    ) -> tuple[RunPlan, ExecutionResult, Patched, list[ClaimPlace]]:
+        """The last plan, its run, the first that gave any number, what it changed, and where the
+        numbers are.
+        """
         minutes = self.settings.method.time_limit_minutes or task.time_limit_minutes
         about = " ".join([task.id, *(f"{claim.experiment} {claim.title}" for claim in claims)])
         asked = {"task": task, "claims": claims, "minutes": minutes}
@@ -196,6 +199,7 @@ class HandedInCode:
         asked |= {"python": platform.python_version()}
         asked |= {"cores": self.settings.sandbox.limits.cpus, "failed": None, "error": ""}
         asked |= {"refused": []}
+        found: list[ClaimPlace] = []
         for number in range(1, MOST_PLANS + 1):
             trial.phase("plan")
             plan = agent.structured("plan", RunPlan, **asked)
@@ -213,14 +217,16 @@ class HandedInCode:
                     plan, error, changed, sandbox, trial, minutes * 60
                 ),
             )
-            if run.execution.ok:
-                break
             said = run.stderr.strip() or run.stdout.strip()
-            if run.stopped == "timeout":
+            if run.execution.ok:
+                if found := find_places(agent, trial, claims, _outputs(run, trial, number)):
+                    break
+                said = f"It ended well, and left none of these numbers. It printed:\n{run.stdout}"
+            elif run.stopped == "timeout":
                 said = f"It was stopped after {minutes:g} minutes, and had printed:\n{run.stdout}"
             asked |= {"failed": plan, "error": _end_of(said, MOST_SHOWN)}
             asked |= {"refused": changed.refused}
-        return plan, run, changed
+        return plan, run, changed, found
 
     def _install(self, plan: RunPlan, sandbox: Sandbox, trial: Trial) -> str:
         """Install the plan's packages; why that failed, "" if it did not."""
@@ -252,6 +258,15 @@ def _executed(
     command = at_seed(plan.command, trial.record.seed)
     done = execute_counted(sandbox, command, limit, on_output=trial.output)
     return ExecutionResult.of(done).model_copy(update={"command": command, "allowed": limit})
+
+
+def _outputs(run: ExecutionResult, trial: Trial, number: int) -> dict[str, str]:
+    """What a run left, kept for a trial that is resumed after another run."""
+    kept = f"outputs-{number}.json"
+    if not (trial.folder / kept).exists():
+        trial.write(kept, json.dumps(outputs_of(run, trial.workspace, trial.folder / TREE)))
+    found: dict[str, str] = parse_json(read_text(trial.folder, kept))
+    return found
 
 
 def _keep_changes(trial: Trial, changed: Patched) -> None:

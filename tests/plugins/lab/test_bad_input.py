@@ -2,20 +2,24 @@
 
 import json
 import os
+import re
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from chat_server import chat_server
+from chat_server import Request, chat_server
 from sandbox_fixtures import settings_for
 
 from autoreproduce.__main__ import main
 from autoreproduce.claims.verdicts.trial_verdict import verdict_of
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.carried_files import carried_files
+from autoreproduce.evaluation.judging.program import opened_source
 from autoreproduce.plugins.lab.handed_in import NOTHING
 from autoreproduce.plugins.lab.runnable import refuse_unrunnable, why_it_failed
 from autoreproduce.plugins.lab.verify import VerifyRequest, verify_by_model, verify_by_places
+from autoreproduce.trials.trial import Outcome
 
 PAPER = "# Means\nOur estimator has a mean of 3.958333.\n"
 CLAIMS = """```yaml
@@ -117,13 +121,94 @@ def test_a_number_that_is_a_constant_is_printed_and_a_setup_file_is_never_run(
 @pytest.mark.slow
 def test_another_papers_code_ends_without_a_number(tmp_path: Path) -> None:
     code = code_with(tmp_path, main__py="print('loss', 12.5)")
-    replies = [CLAIMS, json.dumps({"command": "python main.py"}), '{"places": []}', '{"notes": []}']
+    replies = [CLAIMS, *3 * [json.dumps({"command": "python main.py"}), '{"places": []}']]
     with chat_server(replies) as server:
         settings = settings_for(
             "process", runs_dir=tmp_path / "runs", model="any", base_url=server.base_url
         )
         done = verify_by_model(VerifyRequest(str(code), settings, tmp_path / "paper.md"))
-    assert NOTHING in done.outcome.warnings and done.outcome.verdict == "not measured"
+        assert "It ended well, and left none" in server.requests[3].prompt
+    assert done.outcome.reason == NOTHING and done.outcome.verdict == "not measured"
+    assert done.outcome.details["ran"] is True
+
+
+def outcome_of(folder: Path, code: Path, *commands: dict[str, object]) -> Outcome:
+    """What comes of code whose plans are these, none of which runs."""
+    with chat_server([CLAIMS, *map(json.dumps, commands)]) as server:
+        settings = settings_for(
+            "process", runs_dir=folder / "runs", model="any", base_url=server.base_url
+        )
+        return verify_by_model(VerifyRequest(str(code), settings, folder / "paper.md")).outcome
+
+
+@pytest.mark.slow
+def test_a_library_without_an_entry_point_is_said_to_lack_what_was_guessed(tmp_path: Path) -> None:
+    code = code_with(tmp_path, lib__py="def mean(values):\n    return sum(values) / len(values)\n")
+    guesses = [{"command": f"python {name}.py"} for name in ("main", "train", "run")]
+    outcome = outcome_of(tmp_path, code, *guesses)
+    assert outcome.status == "failed" and "can't open file" in outcome.reason
+
+
+@pytest.mark.slow
+def test_a_setup_file_is_no_package_and_its_harm_stays_undone(tmp_path: Path) -> None:
+    harm = f"open({str(tmp_path / 'harm')!r}, 'w')"
+    code = code_with(tmp_path, setup__py=harm, main__py="import nothing_there\n")
+    plain: dict[str, object] = {"command": "python main.py"}
+    asked = [{**plain, "packages": ["."]}, plain, plain, plain]
+    outcome = outcome_of(tmp_path, code, *asked)
+    assert "a package or module is missing: nothing_there" in outcome.reason
+    assert not (tmp_path / "harm").exists()
+
+
+def test_a_private_submodule_of_a_repository_is_named(tmp_path: Path) -> None:
+    code = code_with(tmp_path, main__py="print(1)")
+    (code / ".gitmodules").write_text('[submodule "a"]\n\tpath = core\n\turl = git@x:y\n')
+    entry = f"160000,{'1' * 40},core"
+    who = ["-c", "user.name=a", "-c", "user.email=b"]
+    for command in (
+        ["init", "-q"],
+        ["add", "."],
+        ["update-index", "--add", "--cacheinfo", entry],
+        [*who, "commit", "-qm", "x"],
+    ):
+        subprocess.run(["git", *command], cwd=code, check=True)
+    with opened_source(f"file://{code}") as root:
+        found = carried_files(root, (), ())
+    assert set(found.names) == {".gitmodules", "main.py"}
+    assert found.left_out == {"core": "a submodule: fetch it and name the folder"}
+
+
+NOTEBOOK = {
+    "cells": [{"cell_type": "code", "source": ["sum([1.5, 2.25, 8.125]) / 3"], "metadata": {}}],
+    "metadata": {},
+    "nbformat": 4,
+    "nbformat_minor": 4,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.network
+def test_a_notebook_alone_is_run_and_its_cell_is_read(tmp_path: Path) -> None:
+    cell = {**NOTEBOOK["cells"][0], "outputs": [], "execution_count": None}
+    code = code_with(tmp_path, means__ipynb=json.dumps({**NOTEBOOK, "cells": [cell]}))
+    command = "jupyter nbconvert --to notebook --execute --inplace means.ipynb"
+    plan = json.dumps({"command": command, "packages": ["nbconvert", "ipykernel"]})
+
+    def answer(request: Request) -> str:
+        if "# What the run left" not in request.prompt:
+            return next(replies)
+        [found] = re.findall(r'^(\d+): ( *"3\.958333.*)$', request.prompt, re.M)
+        one = {"id": "estimator_mean", "file": "means.ipynb", "line": int(found[0]), "number": 1}
+        return json.dumps({"places": [{**one, "text": found[1]}]})
+
+    replies = iter([CLAIMS, plan, '{"notes": []}'])
+    with chat_server(answer) as server:
+        settings = settings_for(
+            "process", runs_dir=tmp_path / "runs", model="any", base_url=server.base_url
+        )
+        done = verify_by_model(VerifyRequest(str(code), settings, tmp_path / "paper.md"))
+    found = verdict_of(done.path)
+    assert found and found.claims[0].verdict.word == "reproduced"
 
 
 @pytest.mark.slow
