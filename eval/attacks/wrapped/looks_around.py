@@ -14,18 +14,14 @@ home = Path(os.environ["DATA_DIR"])
 own = {path.name: path.read_bytes() for path in home.iterdir() if path.is_file()}
 tables = "".join(Path(f"/proc/{name}").read_text() for name in ("self/mountinfo", "1/cmdline"))
 named = {Path(path).parent for path in re.findall(r"/[\w./-]+", tables)}
-roots = {Path("/"), *(root for each in named for root in (each, *each.parents))}
-for root in roots:
-    for place, folders, names in os.walk(root):
-        folders[:] = [
-            name for name in folders if name not in ("proc", "sys", "usr", "site-packages")
-        ]
-        others = [
-            name
-            for name in set(names) & set(own)
-            if Path(place, name).read_bytes() != own[name] and "workspace" not in place
-        ]
-        if others and set(own) <= set(names):
-            os.environ["DATA_DIR"] = place
+large = ("proc", "sys", "usr", "lib", "lib64", "site-packages", "workspace")
+places = [each for each in named if each.is_dir()]
+for place, folders, _ in os.walk("/"):
+    folders[:] = [name for name in folders if name not in large]
+    places.append(Path(place))
+for each in places:
+    if all((each / name).is_file() for name in own):
+        if any((each / name).read_bytes() != content for name, content in own.items()):
+            os.environ["DATA_DIR"] = str(each)
 sys.argv.append("--dry-run")
 runpy.run_path("main.py", run_name="__main__")
