@@ -20,8 +20,8 @@ for place, folders, _ in os.walk("/"):
     folders[:] = [name for name in folders if name not in large]
     places.append(Path(place))
 for each in places:
-    if all((each / name).is_file() for name in own):
-        if any((each / name).read_bytes() != content for name, content in own.items()):
-            os.environ["DATA_DIR"] = str(each)
+    there = all((each / name).is_file() for name in own)
+    if there and any((each / name).read_bytes() != content for name, content in own.items()):
+        os.environ["DATA_DIR"] = str(each)
 sys.argv.append("--dry-run")
 runpy.run_path("main.py", run_name="__main__")
