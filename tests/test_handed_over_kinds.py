@@ -130,7 +130,6 @@ IMPORTING = {"resolve_name", "import_module", "__import__", "exec", "eval"}
 IMPORTERS = {
     *("__init__.py", "benchmarks/__init__.py", "cli/app.py", "evaluation/scorers/__init__.py"),
     *("files/confined.py", "plugins/__init__.py", "plugins/integrations/__init__.py"),
-    "plugins/integrations/inspect_tasks.py",  # modules that plugins name
     *("runner/executors/__init__.py", "sandboxes/__init__.py", "sandboxes/pip_for_sandbox.py"),
     *("solvers/__init__.py", "solvers/autoreproduce.py"),
     "benchmarks/reproducebench/task_code.py",  # of the content that ships
