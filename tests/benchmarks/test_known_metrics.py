@@ -65,6 +65,7 @@ def test_a_name_that_says_too_little_is_not_guessed(name: str) -> None:
     assert computed_as(name) is None
 
 
+@pytest.mark.slow
 def test_arrays_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="targets"):
         values("mse", [1.0, 2.0], [1.0])
@@ -85,6 +86,7 @@ def test_scores_of_libraries() -> None:
     assert values("NDCG@3", scores, wanted)["NDCG@3"] == pytest.approx(1 / math.log2(3))
 
 
+@pytest.mark.slow
 def test_sentences_and_images_of_libraries() -> None:
     pytest.importorskip("sacrebleu")
     pytest.importorskip("torchmetrics")

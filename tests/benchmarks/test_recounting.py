@@ -50,6 +50,7 @@ def test_predictions_decide_where_the_program_wrote_another_number(tmp_path: Pat
     assert "mse: the program wrote 0.5, but its predictions give 0.1" in found.warnings
 
 
+@pytest.mark.slow
 def test_of_a_mean_only_the_last_run_is_held_against_its_predictions(tmp_path: Path) -> None:
     arrays = {"accuracy": GOOD, "accuracy.targets": TRUE}
     found = measure(tmp_path, {"accuracy": 0.8}, {"accuracy": [0.7, 0.9]}, **arrays)
@@ -58,6 +59,7 @@ def test_of_a_mean_only_the_last_run_is_held_against_its_predictions(tmp_path: P
     assert any("the program wrote 0.7, but" in warning for warning in off.warnings)
 
 
+@pytest.mark.slow
 def test_without_targets_or_with_others_it_is_the_programs_own_word(tmp_path: Path) -> None:
     found = measure(tmp_path, {"accuracy": 0.9}, accuracy=GOOD)
     assert found.value == 0.9 and not found.recomputed
@@ -66,6 +68,7 @@ def test_without_targets_or_with_others_it_is_the_programs_own_word(tmp_path: Pa
     assert not found.recomputed and any("not recomputed" in note for note in found.notes)
 
 
+@pytest.mark.slow
 def test_a_file_that_is_none_is_no_crash(tmp_path: Path) -> None:
     (tmp_path / "predictions.npz").write_bytes(b"none")
     assert recounts(tmp_path, {"accuracy": "accuracy"}, "", None, None) == {}

@@ -246,6 +246,7 @@ def test_results_in_sentences_are_withheld(form: str, value: str) -> None:
     assert value not in blanked
 
 
+@pytest.mark.slow
 @settings(max_examples=5)
 @given(st.permutations(RESULTS[:5]), st.permutations(SETTINGS), st.sampled_from(["\n\n", "\n"]))
 def test_results_are_withheld_and_settings_stay_in_any_mixture(

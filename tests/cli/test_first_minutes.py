@@ -86,6 +86,7 @@ def test_a_budget_is_read_and_priced_before_a_folder_is_made(
         assert server.requests == []
 
 
+@pytest.mark.slow
 def test_a_folder_of_the_users_own_is_not_filled(ours: Path) -> None:
     (ours / "photos").mkdir()
     (ours / "photos/cat.jpg").write_bytes(b"")
@@ -116,6 +117,7 @@ def test_h_is_help() -> None:
         assert done.exit_code == 0 and "autoreproduce" in done.output
 
 
+@pytest.mark.slow
 def test_a_file_that_is_no_code_is_not_scored(tmp_path: Path) -> None:
     file = tmp_path / "bad.yaml"
     file.write_text("a: 1\n")

@@ -110,6 +110,7 @@ def test_an_entry_says_what_the_judge_was_asked_with(score):
     assert judge["endpoint"] == server.base_url.split("/")[2]
 
 
+@pytest.mark.slow
 def test_key_points_of_another_source_add_an_entry(score):
     with chat_server(lambda _: points(1, 1, 1, 1, 1)) as server:
         score(server, ["mixed"])
@@ -191,6 +192,7 @@ def test_what_was_asked_is_not_asked_again_but_what_failed_is(score):
     assert len(server.requests) == 3
 
 
+@pytest.mark.slow
 def test_another_judge_adds_an_entry_and_the_same_one_replaces_its_own(score):
     with chat_server(lambda _: points(1, 1, 1, 1, 1)) as server:
         score(server, ["mixed"])

@@ -357,6 +357,7 @@ def test_key_points_are_the_papers_if_its_text_is_there_and_else_curated(program
     assert isinstance(offline.exception, PaperError) and "--paper FILE" in offline.exception.fix
 
 
+@pytest.mark.slow
 def test_key_points_are_written_anew_by_another_judge(program, in_folder):
     (in_folder / "paper.md").write_text("# A paper\n\n" + "We fit lines by descent. " * 60)
     common = (program, "--task", "lsm", "--levels", "paper", "--paper", "paper.md", "--base-url")

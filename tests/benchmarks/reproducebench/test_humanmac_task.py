@@ -402,6 +402,7 @@ def parameters(module) -> int:
     return sum(parameter.numel() for parameter in module.parameters())
 
 
+@pytest.mark.slow
 def test_each_part_has_the_published_number_of_parameters(model):
     import torch
 

@@ -70,6 +70,7 @@ def test_a_figure_of_latex_has_the_place_of_its_caption() -> None:
     assert number_of(Figure(path=Path("a.png"), caption="Another one."), LATEX) is None
 
 
+@pytest.mark.slow
 def test_it_stands_beside_the_curve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = [module.PaperFigure(2, "Error <b>over</b> epochs", "data:image/png;base64,AA==")]
     monkeypatch.setattr("autoreproduce.evaluation.report.page.paper_figures", lambda _: shown)

@@ -41,6 +41,9 @@ from autoreproduce.models.tokens import count_tokens
 FIRST, SECOND, THIRD = TITLES.values()
 
 
+pytestmark = pytest.mark.slow  # half a second of processor each
+
+
 def only(world: World, title: str = FIRST, **named: object) -> LineageEntry:
     """The lineage of one cited paper."""
     world.settings.method.k = 1
