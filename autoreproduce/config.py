@@ -85,6 +85,7 @@ class MethodSettings(SettingsSection):
     k: int = Field(3, ge=0, le=20, description="how many cited papers to follow")
     debug: bool = Field(True, description="fix a program that fails, up to --max-debug times")
     refine: bool = Field(True, description="check each version against the paper and improve it")
+    effort: Literal["evidence", "paper"] = Field("evidence", description="paper: review each file")
     diagrams: bool = Field(False, description="show the figures to the research agent")
     max_debug: int = Field(20, ge=0, description="attempts to fix one phase's program")
     dry_run_seconds: float = Field(180.0, gt=0, description="seconds a dry run may take")

@@ -91,6 +91,7 @@ class Task(BaseModel):
     method: str = ""
     dataset: str = ""
     experiment: str = Field("", description="the paper's own name for it, such as Table 2")
+    experiments: list[str] = Field([], description="the names, if one program is for several")
     metric: Metric = Field(description="the one that counts, where there are several")
     more_metrics: list[Metric] = Field([], description="what is measured beside it")
     claims: dict[str, Any] | None = Field(

@@ -103,6 +103,18 @@ CHOICES = """```yaml
 ```"""
 
 
+READING = f"""1. The gradient is that of the squared error, over all training points.
+2. Learning rate 0.1.
+3. 50 epochs from zero.
+4. The error is the mean over the test points.
+E1. The squared error falls from epoch to epoch.
+
+```yaml
+none_because: the paper reports the squared error without a number
+choices:
+{CHOICES.removeprefix("```yaml")[1:]}"""
+
+
 LINE = MAIN.splitlines().index("LR = 0.05") + 1
 
 
@@ -114,6 +126,8 @@ def reply(request: Any) -> str:
     """The scripted reply to a request, found by what its last part asks."""
     message = request.messages[-1]["content"]
     asked = message.rsplit("# What is asked", 1)[-1]
+    if "Read the paper once" in asked:
+        return READING
     if "summary" in asked and "Write the" in asked:
         stage = next(
             s for s in ("overall", "method", "experiment") if f"Write the {s} summary" in asked
@@ -132,13 +146,13 @@ def reply(request: Any) -> str:
         return edit(MAIN)
     if "Find the cause" in asked:
         return "`z` is not defined in line 6; it should be `x`."
-    if "Carry out the analysis" in asked:
+    if "Carry out the analysis" in asked or "The run did not pass" in asked:
         return edit(
             '    return sum(2 * (model["w"] * x - y) * x for x, y in points) / len(points)\n', "6 6"
         )
-    if "Check main.py" in asked and "LR = 0.05" in message:
+    if "This version runs" in asked and "LR = 0.05" in message:
         return "1. differs: LR\n\nUPDATE\n## Feedback\nThe learning rate is 0.1.\n## Summary\nThe experiment: learning rate 0.1 (not 0.05), 50 epochs."
-    if "Check " in asked:
+    if "This version runs" in asked:
         return "1. ok\n\nSUBMIT"
     if "Change main.py" in asked:
         return edit("LR = 0.1\n", f"{LINE} {LINE}")
@@ -165,4 +179,6 @@ COMMAND = [
     "--data",
     "data",
     "--no-lineage",
+    "--effort",
+    "paper",
 ]

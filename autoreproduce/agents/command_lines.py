@@ -10,7 +10,7 @@ from autoreproduce.agents.fences import Blocks, fence_of
 from autoreproduce.errors import CommandError
 
 _WORD = re.compile(
-    r"(EDIT|ADD|UPDATE|SUBMIT|SECTION|BASH|Bash)[:.：。]?(?:\*\*|__|`)?[:.：。]?(?:(?<=：)|\s+|$)(.*)"
+    r"(EDIT|ADD|UPDATE|SUBMIT|SECTION|CANNOT|BASH|Bash)[:.：。]?(?:\*\*|__|`)?[:.：。]?(?:(?<=：)|\s+|$)(.*)"
 )
 RANGE = re.compile(
     r"(?:[Ll]ines?\s+)?(\d{1,9})(?:[-–]|\s+[-–]\s+|\s*[:,]\s*|\s+to\s+|\s+)(\d{1,9})"
@@ -112,6 +112,8 @@ def is_well_formed(name: str, rest: str) -> bool:
             return True
         case "SECTION":
             return 0 < len(rest) <= LONGEST_HEADING
+        case "CANNOT":
+            return bool(rest)
         case _:
             return rest in {"", ".", "!", "！"}
 
@@ -169,8 +171,9 @@ def shown(name: str) -> str:
 
 
 def is_command(line: str) -> bool:
-    """True if the line is a well-formed command other than Bash and SECTION, which begin
-    sentences and comments too.
+    """True if the line is a well-formed command other than those that begin sentences and comments
+    too.
     """
     header = header_of(line)
-    return header is not None and header[0] not in ("BASH", "SECTION") and is_well_formed(*header)
+    words = ("BASH", "SECTION", "CANNOT")
+    return header is not None and header[0] not in words and is_well_formed(*header)

@@ -1,5 +1,5 @@
 """The commands an agent may answer with (the paper's section 3.3): EDIT, ADD, UPDATE, SUBMIT,
-SECTION, Bash.
+SECTION, CANNOT, Bash.
 
 A command begins on a line of its own, outside code fences, by its name in capitals. Prose may come
 before it. `parsing` reads a reply by this grammar, `format_command` writes one.
@@ -10,9 +10,11 @@ before it. `parsing` reads a reply by this grammar, `format_command` writes one.
     ADD path [path ...]        files to read
     ADD path                   then a fenced block: a new file with this content, if a step is to
                                write files; several, and EDITs of other files, in one reply
-    UPDATE                     then `## Feedback` and, if the summary must change, `## Summary`
+    UPDATE                     then `## Feedback` and, if they must change, `## Summary` (whole, or
+                               lines `replace: …` and `by: …`) and `## Choices`
     SUBMIT                     a reason may follow
     SECTION: heading           a section of the paper to be shown
+    CANNOT: reason             what is asked for cannot be done, which ends the phase
     Bash command               or the command in a fenced block
 """
 
@@ -27,6 +29,7 @@ from autoreproduce.errors import CommandError
 __all__ = [
     "Add",
     "Bash",
+    "Cannot",
     "Command",
     "Edit",
     "NewFile",
@@ -55,10 +58,13 @@ class NewFile:
 
 @dataclass(frozen=True)
 class Update:
-    """What is wrong with the code, and the whole corrected summary (None: it stays as it is)."""
+    """What is wrong with the code, the corrected summary or its replacements (None: it stays as it
+    is), and lines about choices that are to be others.
+    """
 
     feedback: str
     summary: str | None = None
+    choices: str = ""
 
 
 @dataclass(frozen=True)
@@ -76,13 +82,20 @@ class ShowSection:
 
 
 @dataclass(frozen=True)
+class Cannot:
+    """What is asked for cannot be done."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
 class Bash:
     """A shell command; a policy elsewhere decides which are allowed."""
 
     command: str
 
 
-Command = Edit | Add | NewFile | Update | Submit | ShowSection | Bash
+Command = Edit | Add | NewFile | Update | Submit | ShowSection | Cannot | Bash
 
 
 @dataclass(frozen=True)
@@ -124,13 +137,16 @@ def format_command(command: Command) -> str:
             reply = "\n".join(f"ADD {path}" for path in paths)
         case NewFile(path, text):
             reply = _with_block(f"ADD {path}", text)
-        case Update(feedback, summary):
+        case Update(feedback, summary, choices):
             summary = "unchanged" if summary is None else summary
             reply = f"UPDATE\n## Feedback\n{feedback}\n## Summary\n{summary}"
+            reply += f"\n## Choices\n{choices}" if choices else ""
         case Submit(reason):
             reply = f"SUBMIT\n{reason}".rstrip()
         case ShowSection(heading):
             reply = f"SECTION: {heading}"
+        case Cannot(reason):
+            reply = f"CANNOT: {reason}"
         case Bash(text):
             inline = "\n" not in text and "`" not in text
             reply = f"Bash {text}" if inline else _with_block("Bash", f"{text}\n")

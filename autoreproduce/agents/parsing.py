@@ -32,6 +32,7 @@ from autoreproduce.agents.command_lines import (
 from autoreproduce.agents.commands import (
     Add,
     Bash,
+    Cannot,
     Command,
     Edit,
     NewFile,
@@ -53,6 +54,7 @@ EXAMPLES = {
     "UPDATE": "UPDATE\n## Feedback\nThe loss must be relative.\n## Summary\nunchanged",
     "SUBMIT": "SUBMIT",
     "SECTION": "SECTION: 4.1 Training",
+    "CANNOT": "CANNOT: the images of Table 2 are not here and cannot be generated",
     "BASH": "Bash pip install einops",
 }
 
@@ -199,7 +201,8 @@ def _read_update(lines: Sequence[str], found: CommandLine, end: int) -> tuple[Co
         )
     summary = sections.get("summary", "")
     unchanged = summary.strip("`*_.()[] \n").casefold() in {"", "unchanged"}
-    return Update(feedback, None if unchanged else summary), []
+    choices = sections.get("choices", "")
+    return Update(feedback, None if unchanged else summary, choices), []
 
 
 def _read_submit(lines: Sequence[str], found: CommandLine, end: int) -> tuple[Command, list[str]]:
@@ -208,6 +211,10 @@ def _read_submit(lines: Sequence[str], found: CommandLine, end: int) -> tuple[Co
 
 def _read_section(lines: Sequence[str], found: CommandLine, end: int) -> tuple[Command, list[str]]:
     return ShowSection(found.rest.strip("`'\"*_<> ")), []
+
+
+def _read_cannot(lines: Sequence[str], found: CommandLine, end: int) -> tuple[Command, list[str]]:
+    return Cannot("\n".join([found.rest, *lines[found.line + 1 : end]]).strip("*`_ \n")), []
 
 
 def _read_bash(lines: Sequence[str], found: CommandLine, end: int) -> tuple[Command, list[str]]:
@@ -226,6 +233,7 @@ _READERS: dict[str, Callable[[Sequence[str], CommandLine, int], tuple[Command, l
     "UPDATE": _read_update,
     "SUBMIT": _read_submit,
     "SECTION": _read_section,
+    "CANNOT": _read_cannot,
     "BASH": _read_bash,
 }
 

@@ -15,7 +15,6 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 
 from autoreproduce.agents.listing import number
-from autoreproduce.agents.outline import outline
 from autoreproduce.config import digest
 from autoreproduce.content import folder
 from autoreproduce.errors import UsageError
@@ -62,5 +61,5 @@ def _environment(root: Path, after: Path | None) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=False,
     )
-    made.filters |= {"number": number, "outline": outline}
+    made.filters["number"] = number
     return made

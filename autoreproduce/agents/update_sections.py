@@ -1,4 +1,4 @@
-"""The sections of an UPDATE: what must change, and the corrected summary."""
+"""The sections of an UPDATE: what must change, the corrected summary, and corrected choices."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from autoreproduce.agents.fences import Blocks, fence_of
 from autoreproduce.errors import CommandError
 
 _SECTION = re.compile(
-    r" {0,3}(?:(?:#{1,6}\s*|\*\*|__)(feedback|summary)[\s:*_#]*|(feedback|summary)\s*:)"
+    r" {0,3}(?:(?:#{1,6}\s*|\*\*|__)(feedback|summary|choices)[\s:*_#]*"
+    r"|(feedback|summary|choices)\s*:)"
     r"(?:(?<=[:*_\s])\s*(\S.*))?\s*",
     re.IGNORECASE,
 )
 
 
 def feedback_and_summary(lines: Sequence[str]) -> dict[str, str]:
-    """The texts below the first heading `Feedback` and the first `Summary` outside fences, and
-    under "" what comes before both.
+    """The texts below the first headings `Feedback`, `Summary` and `Choices` outside fences, and
+    under "" what comes before them.
     """
     starts: dict[str, int] = {"": -1}
     first: dict[str, str] = {}  # what is in a heading's own line

@@ -49,6 +49,7 @@ class OwnTask(BaseModel):
     claims: tuple[str, ...] = ()
     dataset: str = Field("", description="if it is not the name")
     experiment: str = Field("", description="the paper's own name for it, such as Table 2")
+    experiments: tuple[str, ...] = Field((), description="names, if one program is for several")
     targets: str = Field(
         "",
         description="where the test targets lie in its data, withheld from the run that counts: "
@@ -181,6 +182,7 @@ def _task_of(entry: OwnTask) -> Task:
         arxiv_id=normal_id(entry.arxiv) if entry.arxiv else None,
         dataset=entry.dataset or entry.name,
         experiment=entry.experiment,
+        experiments=list(entry.experiments),
         metric=metric,
         more_metrics=more,
         user_claims=list(entry.claims),

@@ -53,6 +53,7 @@ class Choice(Frozen):
     alternatives: Annotated[tuple[Alternative, ...], Field(max_length=2)] = Field(
         (), description="of an open or inferred one that may move a number: what else it may be"
     )
+    cited: str = Field("", description="of an open one: the cited paper that would settle it")
     used: Value | None = Field(None, description="what the program really used; None: not seen")
 
     @model_validator(mode="after")

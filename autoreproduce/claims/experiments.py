@@ -46,6 +46,9 @@ class PaperExperiment(Frozen):
     metrics: Annotated[tuple[PlannedMetric, ...], Field(min_length=1)]
     minutes: Annotated[float, Field(gt=0, allow_inf_nan=False)]
     gpu: bool = False
+    shares: str = Field(
+        "", description="a word for what it has in common with others: one program serves them all"
+    )
     instruction: Name = Field(description="what is run: rows, settings, seeds; without results")
     claims: tuple[Claim, ...] = ()
 
@@ -94,6 +97,33 @@ class PaperPlan(Frozen):
                 fix="name experiments; `autoreproduce plan` lists them",
             )
         return found
+
+    def programs(self, names: Sequence[str]) -> list[list[PaperExperiment]]:
+        """The chosen experiments, those together that share a program. Those whose data must be
+        downloaded are left out unless they are named. Raises UsageError if none is left.
+        """
+        together: dict[str, list[PaperExperiment]] = {}
+        missing = self.without_data(names)
+        for one in self.chosen(names):
+            if one not in missing:
+                together.setdefault(one.shares or f"alone: {one.name}", []).append(one)
+        if not together:
+            listed = "; ".join(f"{one.name}: {one.dataset}" for one in missing)
+            raise UsageError(
+                f"the data of all these experiments are to be downloaded ({listed})",
+                fix="lay them into a folder, remove plan.json and add --data FOLDER; or name an "
+                "experiment to try it as it is",
+            )
+        return list(together.values())
+
+    def without_data(self, names: Sequence[str]) -> list[PaperExperiment]:
+        """Those of the chosen that `main` or `all` stands for and whose data are not at hand."""
+        named = {self._known_name(name) for name in names}
+        return [
+            one
+            for one in self.chosen(names)
+            if one.data == "download" and plain_name(one.name) not in named
+        ]
 
     def _known_name(self, name: str) -> str:
         """The plain name of the one experiment that `name` is, or that ends with it ("tab:a" of

@@ -210,11 +210,11 @@ def _choice(item: Any) -> Choice:
     }
     for name in ("value", "paper"):
         if name in fields:
-            fields[name] = _choice_value(fields[name])
+            fields[name] = choice_value(fields[name])
     others = fields.get("alternatives")
     for other in others if isinstance(others, list) else []:
         if isinstance(other, dict) and "value" in other:
-            other["value"] = _choice_value(other["value"])
+            other["value"] = choice_value(other["value"])
     if "key" not in fields and isinstance(fields.get("value"), int):
         what = str(fields.get("what", ""))
         for key in (key for key, name in _COUNTS.items() if re.match(name, what, re.IGNORECASE)):
@@ -222,7 +222,7 @@ def _choice(item: Any) -> Choice:
     return Choice.model_validate(fields)
 
 
-def _choice_value(given: Any) -> Value:
+def choice_value(given: Any) -> Value:
     """A number as such; a percentage, a shape or anything else as text, a list as "0.9, 0.999"."""
     text = ", ".join(map(str, given)) if isinstance(given, list) else str(given)
     printed = _number_in(text)

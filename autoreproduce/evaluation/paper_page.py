@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from autoreproduce.claims.experiments import plain_name
 from autoreproduce.evaluation.report.claims_table import (
     ClaimGrid,
     ClaimRow,
@@ -24,6 +25,7 @@ from autoreproduce.trials.trial import Trial
 
 if TYPE_CHECKING:
     from autoreproduce.claims.experiments import PaperExperiment, PaperPlan
+    from autoreproduce.claims.verdicts.trial_verdict import JudgedClaim
 
 DATA = {"generated": "generated", "given": "in the data folder", "download": "needs a download"}
 
@@ -38,9 +40,11 @@ class PaperTrial:
 
 @dataclass(frozen=True)
 class TrialSection:
-    """One trial on the page: its link, first words, claims and cost. `shared`: calls that another
-    trial of the paper had paid for.
+    """One trial on the page: its link, first words, claims and cost. `counted`: its claims of this
+    experiment, if it is of several. `shared`: calls that another trial of the paper had paid for.
     """
+
+    counted: str
 
     name: str
     link: str
@@ -76,10 +80,21 @@ def render_paper(plan: PaperPlan, trials: Mapping[str, Sequence[PaperTrial]]) ->
     )
 
 
+def claims_of_experiment(claims: Sequence[JudgedClaim], name: str) -> str:
+    """How many of an experiment's own claims were reached, "" in a trial of that one alone."""
+    if len({one.claim.experiment for one in claims} - {""}) < 2:
+        return ""
+    all_of_it = [one for one in claims if plain_name(one.claim.experiment) == plain_name(name)]
+    own = [one for one in all_of_it if not one.claim.is_baseline] or all_of_it
+    words = [one.verdict.word for one in own]
+    close = f", {words.count('close')} close" if "close" in words else ""
+    return f"{words.count('reproduced')} of its {len(words)} claims reproduced{close}. "
+
+
 def _experiment_section(
     experiment: PaperExperiment, trials: Sequence[PaperTrial]
 ) -> ExperimentSection:
-    shown = [_trial_section(trial) for trial in trials]
+    shown = [_trial_section(trial, experiment.name) for trial in trials]
     word = "not judged" if shown else "not run"
     rows = (
         []
@@ -89,15 +104,24 @@ def _experiment_section(
     return ExperimentSection(experiment, DATA[experiment.data], shown, rows)
 
 
-def _trial_section(trial: PaperTrial) -> TrialSection:
+def _trial_section(trial: PaperTrial, experiment: str) -> TrialSection:
     found = gather(trial.folder, versions=False)
-    outcome = found.outcome
+    outcome, verdict = found.outcome, found.verdict
+    counted = claims_of_experiment(verdict.claims, experiment) if verdict else ""
+    if verdict is not None and counted:
+        own = [
+            one
+            for one in verdict.claims
+            if plain_name(one.claim.experiment) == plain_name(experiment)
+        ]
+        verdict = verdict.model_copy(update={"claims": tuple(own)})
     return TrialSection(
+        counted=counted,
         name=trial.folder.resolve().name,
         link=quote(f"{trial.place}/report.html"),
         head=headline(found, found.task()),
-        tables=paper_tables(found.verdict),
-        rows=claim_rows(found.verdict),
+        tables=paper_tables(verdict),
+        rows=claim_rows(verdict),
         cost=money(outcome.cost if outcome else None),
         seconds=duration(outcome.seconds if outcome else 0.0),
         shared=sum(call.shared for call in model_results(found.steps)),

@@ -9,7 +9,8 @@ is a note and no choices.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, get_args
+import re
+from typing import TYPE_CHECKING, Any, get_args
 
 from autoreproduce.claims.check_choices import check_choices
 from autoreproduce.claims.choices import CHOICES, alike, ratio, with_used
@@ -22,7 +23,7 @@ from autoreproduce.claims.readings import (
     open_choices,
     readings_of,
 )
-from autoreproduce.claims.replies import read_choices
+from autoreproduce.claims.replies import choice_value, read_choices
 from autoreproduce.errors import CommandError, ReaderError, ReplyError, TapeError
 from autoreproduce.files.confined import confined
 from autoreproduce.trials.metrics_file import runs_written
@@ -46,16 +47,7 @@ def write_choices(bench: Workbench, task: Task, claims: Sequence[Claim] = ()) ->
     reader = ChoicesReader(bench.paper, task)
     try:
         choices = bench.research.checked(
-            PROMPT,
-            reader.read,
-            paper=bench.paper,
-            task=task,
-            most=MOST,
-            most_open=MOST_OPEN,
-            keys=get_args(Key),
-            limit=max(1, round(bench.planned_minutes)),
-            cores=f"{bench.planned_cores:g}",
-            claims=claims,
+            PROMPT, reader.read, paper=bench.paper, task=task, claims=claims, **form_values(bench)
         )
     except (ReplyError, ReaderError) as error:
         bench.trial.note(f"choices: continuing without: {error}")
@@ -63,6 +55,22 @@ def write_choices(bench: Workbench, task: Task, claims: Sequence[Claim] = ()) ->
     except TapeError:
         bench.trial.note("choices: continuing without: the tape was recorded before there were any")
         choices = []
+    return take_choices(bench, reader, choices)
+
+
+def form_values(bench: Workbench) -> dict[str, Any]:
+    """What the form of choices is rendered with."""
+    return {
+        "most_choices": MOST,
+        "most_open": MOST_OPEN,
+        "keys": get_args(Key),
+        "limit": max(1, round(bench.planned_minutes)),
+        "cores": f"{bench.planned_cores:g}",
+    }
+
+
+def take_choices(bench: Workbench, reader: ChoicesReader, choices: list[Choice]) -> list[Choice]:
+    """Store what a reader accepted; what it left out is noted."""
     for what in reader.left_out:
         bench.trial.note(f"choices: {what} is left out: its words are not in the paper")
     store_choices(bench, choices)
@@ -70,11 +78,37 @@ def write_choices(bench: Workbench, task: Task, claims: Sequence[Claim] = ()) ->
     return choices
 
 
+def correct_choices(bench: Workbench, lines: str) -> None:
+    """Carry out a review's lines `- name: value (why)`.
+
+    Raises CommandError for a choice that there is not, or whose readings are frozen.
+    """
+    known = {choice.what.casefold(): choice for choice in bench.choices}
+    corrected: dict[str, Choice] = {}
+    for line in filter(None, map(str.strip, lines.splitlines())):
+        found = re.fullmatch(r"[-*]?\s*(.+?):\s+(.+?)(?:\s+\((.+)\))?", line)
+        choice = known.get(found[1].strip("`*").casefold()) if found else None
+        if found is None or choice is None:
+            names = "; ".join(one.what for one in bench.choices)
+            raise CommandError(f"`{line[:100]}` names no choice. There are: {names}")
+        if choice.alternatives:
+            raise CommandError(f"{choice.what}: its readings are frozen, and so is its default")
+        new = {"value": choice_value(found[2]), "paper": choice.due, "why": found[3] or "a review"}
+        corrected[choice.what] = choice.model_copy(update=new)
+    bench.choices = [corrected.get(choice.what, choice) for choice in bench.choices]
+    store_choices(bench, bench.choices)
+
+
 def freeze_open_choices(bench: Workbench, choices: Sequence[Choice]) -> None:
     """Write readings.json once: a resumed trial has the readings that were frozen first."""
     if not (bench.trial.folder / READINGS).exists() and (opened := open_choices(choices)):
         bench.trial.write(READINGS, freeze_readings(opened) + "\n")
     bench.open_choices = readings_of(bench.trial.folder)
+
+
+def cited_by_choices(choices: Sequence[Choice]) -> list[str]:
+    """The titles of cited papers that would settle what is not stated."""
+    return list(dict.fromkeys(one.cited for one in choices if one.cited and one.kind != "stated"))
 
 
 def store_choices(bench: Workbench, choices: Sequence[Choice]) -> None:
@@ -160,9 +194,9 @@ def open_lines(bench: Workbench) -> list[str]:
 
 
 def reviewed_lines(bench: Workbench) -> list[str]:
-    """The choices as the reviewer reads them: with their sources, and what the dry run used."""
+    """What the dry run used of the choices that it showed; the program's author reads them all."""
     seen = with_used(bench.choices, observed_in(bench.dry_run, to_end=False))
-    return [bench.blank(f"{_decision(one)} [{_source(one)}]{_seen(one)}") for one in seen]
+    return [bench.blank(f"{one.what}{shown}") for one in seen if (shown := _seen(one))]
 
 
 def _decision(choice: Choice) -> str:
@@ -174,17 +208,12 @@ def _decision(choice: Choice) -> str:
     return f"{text} (the paper has {choice.paper}{times}: {choice.why})"
 
 
-def _source(choice: Choice) -> str:
-    """Where the choice is from, in words."""
-    return f"open: {choice.why}" if choice.kind == "open" else f"{choice.kind}: {choice.place}"
-
-
 def _seen(choice: Choice) -> str:
-    """What the dry run used, if it showed it."""
+    """What the dry run used."""
     if choice.used is None:
         return ""
     if alike(choice.value, choice.used):
-        return "; the dry run used this"
+        return f": {choice.used}, as decided"
     factor = ratio(choice.value, choice.used)
     times = f" (×{factor:.3g})" if factor is not None else ""
-    return f"; THE DRY RUN USED {choice.used}{times}"
+    return f": {choice.value} was decided; THE DRY RUN USED {choice.used}{times}"

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from autoreproduce.claims.blanking import blank_values
 from autoreproduce.claims.check import check_in_texts, readable_tables
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from autoreproduce.trials.trial import Trial
 
 MOST = 12  # claims of one experiment: each costs tokens in replies and prompts
+MORE = 6  # for each further experiment of the same program
 
 
 @dataclass
@@ -38,8 +39,11 @@ class FrozenClaims:
     warnings: list[str] = field(default_factory=list)
 
 
-def freeze_claims(task: Task, paper: Paper, research: Agent, trial: Trial) -> FrozenClaims:
-    """The claims of the task, of the user and of the paper, written to claims.json once.
+def freeze_claims(
+    task: Task, paper: Paper, research: Agent, trial: Trial, read: FrozenClaims | None = None
+) -> FrozenClaims:
+    """The claims of the task, of the user and of the paper (`read`, if it was read at once),
+    written to claims.json once.
 
     A trial that is resumed has those that were frozen then. Raises UsageError if that file was
     changed.
@@ -47,6 +51,10 @@ def freeze_claims(task: Task, paper: Paper, research: Agent, trial: Trial) -> Fr
     brought = claims_of_task(task)
     if brought is not None and task.claims is not None:
         found = FrozenClaims(brought)
+    elif read is not None:
+        found = FrozenClaims(
+            with_user_claims(read.file, read_user_claims(task.user_claims)), read.warnings
+        )
     else:
         found = claims_in_paper(task, paper, research)
     frozen = claims_of(trial.folder)
@@ -65,11 +73,10 @@ def freeze_claims(task: Task, paper: Paper, research: Agent, trial: Trial) -> Fr
 
 def claims_in_paper(task: Task, paper: Paper, research: Agent) -> FrozenClaims:
     """What the research agent found in the paper, and the user's claims over it."""
-    reader = _ClaimsReader(task, paper)
-    asked = {"paper": paper.body, "task": task, "experiment": reader.experiment, "most": MOST}
+    reader = ClaimsReader(task, paper)
+    asked = {"paper": paper.body, "task": task}
     try:
-        asked["tables"] = confined(readable_tables, reader.texts, what="the paper")
-        file = research.checked("claims/write", reader.read, **asked)
+        file = research.checked("claims/write", reader.read, **asked, **reader.form_values())
         found = FrozenClaims(reader.with_metric_keys(file))
     except (ReplyError, ReaderError) as error:
         found = reader.remaining(str(error))
@@ -77,7 +84,7 @@ def claims_in_paper(task: Task, paper: Paper, research: Agent) -> FrozenClaims:
     return found
 
 
-class _ClaimsReader:
+class ClaimsReader:
     """Reads the research agent's replies, and remembers what was right in them: after a reply with
     wrong claims the corrected ones are asked for alone.
     """
@@ -92,6 +99,13 @@ class _ClaimsReader:
         self.texts = [text for text in (paper.latex, paper.text) if text.strip()]
         self.accepted: list[Claim] = []
         self.refused: list[str] = []
+
+    def form_values(self) -> dict[str, Any]:
+        """What the form of claims is rendered with. Raises ReaderError."""
+        tables = confined(readable_tables, self.texts, what="the paper")
+        several = len(self.task.experiments)
+        most = MOST + MORE * max(0, several - 1)
+        return {"experiment": self.experiment, "most_claims": most, "tables": tables}
 
     def read(self, reply: str) -> ClaimsFile:
         """The claims of a reply. Raises CommandError with everything that is wrong with it."""
@@ -143,7 +157,8 @@ class _ClaimsReader:
         """The first `MOST` claims; the only one of the paper's method on a metric of the task has
         that metric's name as its key, so that the program need not write the number twice.
         """
-        claims = list(file.claims[:MOST])
+        several = len(self.task.experiments)
+        claims = list(file.claims[: MOST + MORE * max(0, several - 1)])
         for metric in self.task.metrics:
             own = [n for n, c in enumerate(claims) if not c.is_baseline and _is_on(c, metric)]
             if len(own) == 1 and all(claim.id != metric.name for claim in claims):

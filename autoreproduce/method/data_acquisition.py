@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING
 from autoreproduce.method.phase import Phase, PhaseResult, full_run_values
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from autoreproduce.method.program import Workbench
     from autoreproduce.method.results import Run
 
 FILE, COMMAND = "data.py", "python data.py"
+LISTED = 40  # files of the data's folder
 FACTS = 4_000  # characters of data.py's output that later prompts hold
 
 
@@ -28,14 +31,35 @@ class DataAcquisition(Phase):
             bench.write(given, "preprocess.py as the task gives it")
 
     def prompt_values(self, bench: Workbench) -> dict[str, object]:
-        """Seconds that the mini-batch may take, and minutes that the full run later has."""
+        """Seconds that the mini-batch may take, minutes that the full run later has, and what lies
+        in the data's folder.
+        """
         seconds = round(bench.settings.method.dry_run_seconds)
-        return {"seconds": seconds, **full_run_values(bench)}
+        files = listed_data(bench.task.data_dir)
+        return {"seconds": seconds, "data_files": files, **full_run_values(bench)}
 
     def end(self, bench: Workbench, result: PhaseResult) -> None:
         """Save what data.py printed as facts for later prompts."""
         if result.run is not None and result.status != "failed":
             _save_facts(bench, result.run)
+
+
+def listed_data(folder: Path | None) -> list[str]:
+    """The files in the data's folder and one folder deeper, with their sizes."""
+    if folder is None or not folder.is_dir():
+        return []
+    found = sorted(path for pattern in ("*", "*/*") for path in folder.glob(pattern))
+    lines = [
+        f"{_printable(str(path.relative_to(folder)))} ({path.stat().st_size:,} bytes)"
+        for path in found
+        if path.is_file()
+    ]
+    more = len(lines) - LISTED
+    return lines[:LISTED] + ([f"{more} more files"] if more > 0 else [])
+
+
+def _printable(name: str) -> str:
+    return "".join(letter if letter.isprintable() else "?" for letter in name)
 
 
 def refresh_facts(bench: Workbench) -> None:

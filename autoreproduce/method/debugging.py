@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from autoreproduce.agents.commands import Bash
+from autoreproduce.agents.commands import Bash, Cannot
 from autoreproduce.errors import ReplyError
 from autoreproduce.method.choices import choice_lines, open_lines
+from autoreproduce.method.phase import GaveUpError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,15 +32,28 @@ def find_cause(
     return bench.code.ask("debug/analyse", problem=problem, history=history, **shown)
 
 
-def fix(bench: Workbench, phase: Phase, run: Run, analysis: str) -> str:
-    """Have the code agent carry out `analysis`; the line about it for the history."""
+def fix(
+    bench: Workbench,
+    phase: Phase,
+    run: Run,
+    analysis: str,
+    problem: str = "",
+    history: Sequence[str] = (),
+) -> str:
+    """Have the code agent carry out `analysis`, or find the cause of `problem` and mend it at once;
+    the line about it for the history. Raises GaveUpError.
+    """
     shown = prompt_values(bench, phase, run, _files_to_show(bench, phase, run))
-    values = {**shown, "analysis": analysis, "install": True}
-    return carry_out(bench, phase.file, "debug/edit", {"EDIT", "BASH"}, analysis, values)
+    values = {**shown, "analysis": analysis, "problem": problem, "history": history}
+    allowed = {"EDIT", "BASH", "CANNOT"}
+    values["install"] = True
+    return carry_out(bench, phase.file, "debug/edit", allowed, analysis, values)
 
 
 def fix_once(bench: Workbench, phase: Phase, run: Run, problem: str, history: Sequence[str]) -> str:
-    """Analysis and fix in one; the line about both for the history."""
+    """Analysis and fix in one; the line about both for the history. Raises GaveUpError."""
+    if bench.settings.method.effort == "evidence":
+        return fix(bench, phase, run, "", problem, history)
     try:
         return fix(bench, phase, run, find_cause(bench, phase, run, problem, history))
     except ReplyError as error:
@@ -71,9 +85,12 @@ def carry_out(
     def done(parsed: Parsed) -> str:
         if isinstance(parsed.command, Bash):
             return bench.install(parsed.command)
-        bench.edit(parsed.edits, file, why)
+        if isinstance(parsed.command, Cannot):
+            raise GaveUpError(parsed.command.reason)
+        reason = why or parsed.thought
+        bench.edit(parsed.edits, file, reason)
         ranges = (f"EDIT {e.first} {e.last} {e.path or file}" for e in parsed.edits)
-        return f"{', '.join(ranges)}: {_one_line(why)}"
+        return f"{', '.join(ranges)}: {_one_line(reason)}"
 
     try:
         return bench.code.carried_out(prompt, allowed, done, **values)

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 
-from autoreproduce.agents.commands import Edit
+from autoreproduce.agents.commands import Cannot, Edit
 from autoreproduce.agents.listing import file_lines
 from autoreproduce.agents.loose import WHOLE_FILE
 from autoreproduce.errors import ReplyError
 from autoreproduce.method.choices import choice_lines, open_lines
 from autoreproduce.method.debugging import find_cause, fix
-from autoreproduce.method.phase import Phase, PhaseResult, note_result
+from autoreproduce.method.phase import GaveUpError, Phase, PhaseResult, note_result
 from autoreproduce.method.program import Workbench
 from autoreproduce.method.results import Run
 from autoreproduce.method.review import Review, improve, review
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from langgraph.graph import StateGraph
     from langgraph.graph.state import CompiledStateGraph
 
+    from autoreproduce.agents.commands import Parsed
     from autoreproduce.config import MethodSettings
 
 MOST_IDLE = 3  # attempts in a row that change nothing, and times that a review asks for the same
@@ -54,6 +55,7 @@ class LoopState(TypedDict, total=False):
     feedback: list[str]  # all that the research agent asked for in this phase
     history: list[str]  # a line for each attempt, for later prompts
     result: PhaseResult  # as of the latest run
+    gave_up: str  # why the code agent says that it cannot be done
     last_good: LastGood
 
 
@@ -70,25 +72,44 @@ class DevelopmentLoop:
         self.debugs = settings.debug
         self.reviews = phase.reviewed and settings.refine
         self.max_attempts = settings.max_debug
+        self.analyses = settings.effort == "paper"
 
     def write(self, state: LoopState) -> LoopState:
         """The code agent writes the first version of the file."""
         bench, phase = state["bench"], self.phase
         bench.trial.phase(phase.name)
         phase.begin(bench)
-        text, why = bench.code.carried_out(
-            phase.prompt,
-            {"EDIT", WHOLE_FILE},
-            lambda parsed: (parsed.whole_file(), parsed.thought),
+
+        def read(parsed: Parsed) -> tuple[str, str]:
+            if isinstance(parsed.command, Cannot):
+                raise GaveUpError(parsed.command.reason)
+            return parsed.whole_file(), parsed.thought
+
+        try:
+            text, why = bench.code.carried_out(
+                phase.prompt, {"EDIT", WHOLE_FILE, "CANNOT"}, read, **self._asked(bench)
+            )
+        except GaveUpError as error:
+            return {**start_of_loop(bench), **_given_up(error, 0)}
+        lines = len(file_lines(bench.files.get(phase.file, "")))
+        bench.edit([Edit(1, lines, text)], phase.file, why)
+        return start_of_loop(bench)
+
+    def _asked(self, bench: Workbench) -> dict[str, Any]:
+        """What the prompt for the first version is rendered with."""
+        phase = self.phase
+        return dict(
             bench=bench,
             phase=phase.name,
+            file=phase.file,
             decisions=choice_lines(bench),
             open_choices=open_lines(bench),
             **phase.prompt_values(bench),
         )
-        lines = len(file_lines(bench.files.get(phase.file, "")))
-        bench.edit([Edit(1, lines, text)], phase.file, why)
-        return start_of_loop(bench)
+
+    def after_writing(self, state: LoopState) -> Literal["written", "cannot be done"]:
+        """What was written is run; a reason why nothing can be ends the phase."""
+        return "cannot be done" if state.get("gave_up") else "written"
 
     def run(self, state: LoopState) -> LoopState:
         """The sandbox runs the program on a mini-batch."""
@@ -125,9 +146,15 @@ class DevelopmentLoop:
         return "analysed" if state["analysis"] else "no usable reply"
 
     def edit(self, state: LoopState) -> LoopState:
-        """The code agent carries the analysis out: an EDIT, or a package is installed."""
-        before = state["bench"].changes
-        done = fix(state["bench"], self.phase, state["run"], state["analysis"])
+        """The code agent carries the analysis out, or finds the cause itself: an EDIT, or a package
+        is installed.
+        """
+        before, run = state["bench"].changes, state["run"]
+        asked = (state.get("analysis", ""), state["problem"], state["history"])
+        try:
+            done = fix(state["bench"], self.phase, run, *asked)
+        except GaveUpError as error:
+            return _given_up(error, state["attempts"] + 1, run)
         return _after_attempt(state, done, before)
 
     def review(self, state: LoopState) -> LoopState:
@@ -159,7 +186,7 @@ class DevelopmentLoop:
     def finish(self, state: LoopState) -> LoopState:
         """The result; the latest version that ran comes back if later changes broke it."""
         bench, result = state["bench"], state["result"]
-        if result.status == "failed" and "last_good" in state:
+        if result.status == "failed" and "last_good" in state and not state.get("gave_up"):
             result, files = state["last_good"]
             why = "the changes asked for after it did not run"
             bench.write(files, "back to the last version that ran", why)
@@ -172,6 +199,11 @@ class DevelopmentLoop:
     def _used_up(self, state: LoopState) -> bool:
         limit = state["bench"].limit_reached()
         return state["attempts"] >= self.max_attempts or bool(_in_vain(state) or limit)
+
+
+def _given_up(why: GaveUpError, attempts: int, run: Run | None = None) -> LoopState:
+    result = PhaseResult("failed", f"it cannot be done: {why}", attempts, run)
+    return {"gave_up": str(why), "result": result}
 
 
 def _after_attempt(state: LoopState, done: str, changes: int) -> LoopState:
@@ -203,7 +235,8 @@ def develop(
     graph.add_edge(START, "write" if phase.prompt else "run")
     if phase.prompt:
         graph.add_node("write", loop.write)
-        graph.add_edge("write", "run")
+        paths = {"written": "run", "cannot be done": "finish"}
+        _add_paths(graph, "write", loop.after_writing, paths)
     graph.add_node("run", loop.run)
     _add_run_edges(graph, loop)
     if loop.debugs:
@@ -218,18 +251,21 @@ def develop(
 def _add_run_edges(graph: StateGraph[LoopState], loop: DevelopmentLoop) -> None:
     paths = {"runs": "review" if loop.reviews else "finish"}
     if loop.debugs:
-        paths |= {"fails": "analyse", "attempts used up": "finish"}
+        fixes = "analyse" if loop.analyses else "edit"
+        paths |= {"fails": fixes, "attempts used up": "finish"}
     else:
         paths |= {"fails": "finish"}
     _add_paths(graph, "run", loop.after_run, paths)
 
 
 def _add_debugging(graph: StateGraph[LoopState], loop: DevelopmentLoop) -> None:
-    graph.add_node("analyse", loop.analyse)
     graph.add_node("edit", loop.edit)
-    paths = {"analysed": "edit", "no usable reply": "run"}
-    _add_paths(graph, "analyse", loop.after_analysis, paths)
-    graph.add_edge("edit", "run")
+    if loop.analyses:
+        graph.add_node("analyse", loop.analyse)
+        paths = {"analysed": "edit", "no usable reply": "run"}
+        _add_paths(graph, "analyse", loop.after_analysis, paths)
+    paths = {"written": "run", "cannot be done": "finish"}
+    _add_paths(graph, "edit", loop.after_writing, paths)
 
 
 def _add_review(graph: StateGraph[LoopState], loop: DevelopmentLoop) -> None:

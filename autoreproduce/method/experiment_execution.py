@@ -6,6 +6,7 @@ spent on it, and reviewed against the experiment summary: the full run must also
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from autoreproduce.claims.readings import arguments, label, single_readings
@@ -25,6 +26,11 @@ STEPS_TEXT = (
     f"`{PLANNED}` (below) is the most that there can be if training may stop early, and 0 if "
     "nothing is trained by an optimiser."
 )
+NOT_MET = (
+    "an expectation does not hold. Find the mistake; if there is none and the dry run is too short "
+    "to show it, let it print `open` there:"
+)
+EXPECTED = re.compile(r"^expected (E\d): (yes|no|open)\b[\s:;,.(]*(.*)$", re.MULTILINE)
 NOTHING_CHANGED = (
     "left the same numbers as the default. See that the value reaches the computation. If a dry "
     "run cannot show what it changes, say so in a comment beside it"
@@ -49,7 +55,11 @@ class ExperimentExecution(Phase):
 
     def problem(self, bench: Workbench, run: Run) -> str:
         """What is wrong with the results of a dry run and of its readings; "" if nothing is."""
-        return results_problem(bench.task, run, cut=True) or readings_problem(bench, run)
+        return (
+            results_problem(bench.task, run, cut=True)
+            or expectations_problem(bench, run)
+            or readings_problem(bench, run)
+        )
 
     def ran(self, bench: Workbench, run: Run) -> None:
         """The latest dry run is held against the choices."""
@@ -62,6 +72,25 @@ class ExperimentExecution(Phase):
     def end(self, bench: Workbench, result: PhaseResult) -> None:
         """The dry run of the version that stays."""
         bench.dry_run = result.run
+
+
+def unmet(bench: Workbench, run: Run) -> list[str]:
+    """The expectations that a run says do not hold, with its numbers."""
+    said = {found[1]: found for found in EXPECTED.finditer(run.execution.stdout)}
+    return [
+        f"{expectation} (the run: {found[3].strip() or 'no'})"
+        for expectation in bench.expectations
+        if (found := said.get(expectation[:2])) and found[2] == "no"
+    ]
+
+
+def expectations_problem(bench: Workbench, run: Run) -> str:
+    """The expectations that a dry run says do not hold, as a problem, "" if there are none. Each is
+    asked about once: it may be the expectation that is wrong.
+    """
+    new = [text for text in unmet(bench, run) if text[:2] not in bench.questioned]
+    bench.questioned |= {text[:2] for text in new}
+    return f"{NOT_MET} {'; '.join(new)}" if new else ""
 
 
 def readings_problem(bench: Workbench, default: Run) -> str:

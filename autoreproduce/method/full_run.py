@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from autoreproduce.errors import CommandError
 from autoreproduce.method.choices import choices_used
 from autoreproduce.method.debugging import fix_once
-from autoreproduce.method.phase import Phase, PhaseResult
+from autoreproduce.method.experiment_execution import unmet
+from autoreproduce.method.phase import GaveUpError, Phase, PhaseResult
 from autoreproduce.method.results import CHECKPOINT, results_problem
 from autoreproduce.method.time_prediction import measured_rate
 from autoreproduce.trials.metrics_file import parse_metrics
@@ -31,6 +32,13 @@ FULL_RUN = Phase("full_run", "main.py", "python main.py", stage="experiment", re
 
 def run_in_full(bench: Workbench) -> PhaseResult:
     """Run until a full run passes; an error is fixed as in every phase."""
+    try:
+        return _run_until_it_passes(bench)
+    except GaveUpError as error:
+        return PhaseResult("failed", f"it cannot be done: {error}", 0)
+
+
+def _run_until_it_passes(bench: Workbench) -> PhaseResult:
     history: list[str] = []
     warnings: tuple[str, ...] = ()
     run, fixed_time = _execute(bench), False
@@ -53,6 +61,7 @@ def run_in_full(bench: Workbench) -> PhaseResult:
         warnings = (partial_words(run),) if run.timed_out else ()
         return PhaseResult("failed", problem, len(history), run, warnings)
     bench.choices = choices_used(bench, run)
+    warnings += tuple(f"an expectation does not hold: {text}" for text in unmet(bench, run))
     return PhaseResult("matched", "it ran in full", len(history), run, warnings)
 
 

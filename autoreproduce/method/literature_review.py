@@ -29,12 +29,14 @@ class Summaries:
     def __init__(self, trial: Trial) -> None:
         self.trial = trial
         self.texts: dict[str, str] = {}
+        self.first: dict[str, str] = {}  # as each was written first
         self.versions: dict[str, int] = {}
         self.blank: Callable[[str], str] = str  # withholds what the paper claims from a text
 
     def put(self, stage: str, text: str) -> None:
         """Store `text` as the next version of the summary `stage`."""
         self.texts[stage] = text.strip()
+        self.first.setdefault(stage, self.texts[stage])
         self.versions[stage] = self.versions.get(stage, 0) + 1
         self.trial.write(f"summaries/{stage}.v{self.versions[stage]}.md", self.texts[stage] + "\n")
 

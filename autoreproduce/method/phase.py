@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 Status = Literal["matched", "ran", "failed"]
 
 
+class GaveUpError(Exception):
+    """The code agent says why what it is asked for cannot be done."""
+
+
 @dataclass(frozen=True)
 class Phase:
     """What one phase makes and how it is run. A phase that needs more overrides a method."""

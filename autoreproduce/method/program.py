@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from autoreproduce.trials.trial import Trial
     from autoreproduce.trials.workspace import Workspace
 
+CHECKLIST = "checklist"  # its stage among the summaries, where prompts hold the paper
 NO_EDITS = {"turns": 0, "added": 0, "removed": 0}
 INSTALL_SECONDS = 900.0
 
@@ -56,6 +57,8 @@ class Workbench:
     blank: Callable[[str], str] = str  # withholds what the paper claims from a text
     to_measure: Sequence[Claim] = ()  # beside the task's metrics
     paper: str = ""  # its text, of which reviews see passages
+    reads_paper: bool = False  # all prompts begin with it, results withheld: there are no summaries
+    expectations: list[str] = field(default_factory=list)  # what must hold in a right program
     choices: list[Choice] = field(default_factory=list)
     open_choices: list[OpenChoice] = field(default_factory=list)
     # readings whose dry run showed no difference, by their labels: each is asked about once
@@ -63,8 +66,6 @@ class Workbench:
     lineage: str = ""
     printed_by_data: dict[str, str] = field(default_factory=dict)  # by the text of data.py
     method_check: str = ""  # what the check in method.py printed
-    # by file, the phase in which a review first saw it whole, and its text then
-    reviewed: dict[str, tuple[str, str]] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
     changes: int = 0  # writes that changed a file, and packages installed
     edits: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -83,6 +84,31 @@ class Workbench:
     def whole_paper(self) -> str:
         """The text of which a review may ask for sections."""
         return self.paper
+
+    @property
+    def blanked_paper(self) -> str:
+        """The paper as the code agent reads it."""
+        return self.blank(self.paper)
+
+    @property
+    def checklist(self) -> tuple[str, str]:
+        """The checklist as it was written first, and as it was corrected since ("" if never): a
+        correction comes behind what prompts share.
+        """
+        first, now = self.summaries.first[CHECKLIST], self.summaries.texts[CHECKLIST]
+        return self.blank(first), self.blank(now) if now != first else ""
+
+    def written(self, last: str) -> list[tuple[str, str, str]]:
+        """The program's files as they are: name, text, and what its check printed when it was
+        finished. `last`, which is under work, comes last, so that what prompts share is longest.
+        """
+        names = [name for name in self.files if name not in ("preprocess.py", last)]
+        names += [last] if last in self.files else []
+        printed = {"data.py": self.facts, "method.py": self.method_check}
+        return [
+            (name, self.files[name], printed.get(name, "") if name != last else "")
+            for name in names
+        ]
 
     @property
     def facts(self) -> str:
@@ -113,21 +139,6 @@ class Workbench:
         """
         given, first = self.settings.method.time_limit_minutes, self.trial.record.planned_minutes
         return given or first or self.task.time_limit_minutes
-
-    def unreviewed(self, phase: str) -> list[str]:
-        """The files that a review in `phase` sees whole: those that no review of an earlier phase
-        saw as they are now. The others it sees by their signatures.
-        """
-        return [
-            name
-            for name, text in self.files.items()
-            if self.reviewed.get(name, (phase, text))[0] == phase or self.reviewed[name][1] != text
-        ]
-
-    def note_review(self, phase: str) -> None:
-        """Remember what a review in `phase` saw whole."""
-        for name in self.unreviewed(phase):
-            self.reviewed[name] = (phase, self.files[name])
 
     def write(self, files: dict[str, str], subject: str, why: str = "") -> None:
         """Set files' text; on disk and as a commit unless the journal still answers (then it was

@@ -11,15 +11,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoreproduce.agents.listing import file_lines
+from autoreproduce.agents.listing import apply_edits, file_lines
 from autoreproduce.agents.loose import WHOLE_FILE
-from autoreproduce.errors import ReplyError
+from autoreproduce.errors import CommandError, ReplyError
 from autoreproduce.method.choices import changed_settings, choice_lines, open_lines
 from autoreproduce.method.phase import PhaseResult
 from autoreproduce.method.refactoring_checks import rewrite_problem, without_check
 from autoreproduce.method.results import results_problem
 
 if TYPE_CHECKING:
+    from autoreproduce.agents.commands import Parsed
     from autoreproduce.method.program import Workbench
     from autoreproduce.method.results import Run
 
@@ -50,17 +51,27 @@ def refactor(bench: Workbench) -> PhaseResult:
 
 def _rewrite(bench: Workbench, problem: str, refused: str) -> tuple[str, str]:
     """The code agent's new main.py, and its reason; `refused` is its last one, with its problem."""
+    main = bench.files["main.py"]
+
+    def edited(parsed: Parsed) -> tuple[str, str]:
+        if any(edit.path not in (None, "main.py") for edit in parsed.edits):
+            raise CommandError("main.py alone is to be changed")
+        alone = parsed.edits[0] if len(parsed.edits) == 1 else None
+        added = len(file_lines(alone.replacement)) if alone and alone.last == 0 else 0
+        whole = 2 * added > len(file_lines(main))  # not a docstring put before it
+        return parsed.whole_file() if whole else apply_edits(main, parsed.edits), parsed.thought
+
     text, why = bench.code.carried_out(
         "refactoring/write",
         {"EDIT", WHOLE_FILE},
-        lambda parsed: (parsed.whole_file(), parsed.thought),
+        edited,
         bench=bench,
         phase="refactoring",
+        file="main.py",
         decisions=choice_lines(bench),
         open_choices=open_lines(bench),
         problem=problem,
         refused=refused,
-        lines=len(file_lines(bench.files["main.py"])),
     )
     return (text if text.endswith("\n") else text + "\n"), why
 

@@ -8,19 +8,21 @@ If the summary itself was wrong it also corrects that.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from autoreproduce.agents.commands import ShowSection, Update
-from autoreproduce.errors import ReplyError
-from autoreproduce.method.choices import reviewed_lines
+from autoreproduce.errors import CommandError, ReplyError
+from autoreproduce.method.choices import correct_choices, reviewed_lines
 from autoreproduce.method.debugging import carry_out, prompt_values
+from autoreproduce.method.program import CHECKLIST
 from autoreproduce.method.time_prediction import prediction
 from autoreproduce.papers.passages import nearest_within
 from autoreproduce.papers.sections import section_named, sections
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from autoreproduce.agents.commands import Parsed
     from autoreproduce.method.phase import Phase
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
 SHOWN_OF_PAPER = 7_500  # characters, about 2,500 tokens; of a section too
 SHOWN_OF_HEADINGS = 2_000  # characters
 SHOWN_OF_NEAREST = 3_000  # characters, if there is no section of the name asked for
+_REPLACED = re.compile(
+    r"^\s*[-*]?\s*replace:\s*(.+)\n\s*[-*]?\s*by:[ \t]*(.*)$", re.MULTILINE | re.IGNORECASE
+)
 MOST_SECTIONS = 2  # that a review may ask for
 
 
@@ -57,33 +62,53 @@ def review(bench: Workbench, phase: Phase, run: Run, earlier: Sequence[str]) -> 
 def _feedback(bench: Workbench, phase: Phase, run: Run, earlier: Sequence[str]) -> str | None:
     """What must change, None if the research agent submits; a corrected summary is stored."""
     limit = phase.full_run_minutes(bench)
+    stage = CHECKLIST if bench.reads_paper else phase.stage
     values = {
         **prompt_values(bench, phase, run, phase.others),
-        "stage": phase.stage,
+        "stage": stage,
         "earlier": earlier,
         "limit": limit,
         "prediction": prediction(run, bench.choices, limit, bench.planned_cores) if limit else "",
         "choices": reviewed_lines(bench) if phase.watched else (),
-        "passages": _passages(bench, phase.stage),
+        "passages": "" if bench.reads_paper else _passages(bench, phase.stage),
     }
-    parsed = _reply(bench, values)
-    bench.note_review(phase.name)
-    if not isinstance(parsed.command, Update):
-        return None
-    if parsed.command.summary:
-        bench.summaries.put(phase.stage, parsed.command.summary)
-    return bench.blank(parsed.command.feedback)
+
+    def corrected(parsed: Parsed) -> Parsed:
+        if isinstance(parsed.command, Update):
+            before = bench.summaries.texts[stage]
+            summary = replaced(before, parsed.command.summary or before)
+            correct_choices(bench, parsed.command.choices)
+            if summary != before:
+                bench.summaries.put(stage, summary)
+        return parsed
+
+    command = _reply(bench, values, corrected).command
+    return bench.blank(command.feedback) if isinstance(command, Update) else None
 
 
-def _reply(bench: Workbench, values: dict[str, Any]) -> Parsed:
+def replaced(text: str, given: str) -> str:
+    """`text` with the pairs `replace: words`, `by: words` of a reply carried out; if it has none it
+    is the new text. Raises CommandError for words that are not in it.
+    """
+    pairs = _REPLACED.findall(given)
+    for words, new in pairs:
+        old = words.strip().strip('"`')
+        if old not in text:
+            raise CommandError(f"`replace: {old[:100]}`: these words are not in the summary")
+        text = text.replace(old, new.strip().strip('"`'))
+    return text if pairs else given
+
+
+def _reply(
+    bench: Workbench, values: dict[str, Any], corrected: Callable[[Parsed], Parsed]
+) -> Parsed:
     """The review's verdict. It may first ask for sections of the paper, which are then shown."""
     shown: list[tuple[str, str]] = []
     while True:
-        more = bool(bench.paper) and len(shown) < MOST_SECTIONS
+        more = bool(bench.paper) and len(shown) < MOST_SECTIONS and not bench.reads_paper
         allowed = {"UPDATE", "SUBMIT", *(["SECTION"] if more else [])}
-        parsed = bench.research.command(
-            "debug/review", allowed, sections=tuple(shown), may_ask=more, **values
-        )
+        values |= {"sections": tuple(shown), "may_ask": more}
+        parsed = bench.research.carried_out("debug/review", allowed, corrected, **values)
         if not isinstance(parsed.command, ShowSection):
             return parsed
         heading = parsed.command.heading

@@ -10,10 +10,11 @@ start, answered by the journal up to the step it had reached.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from autoreproduce.method.choices import write_choices
+from autoreproduce.claims.user_claims import claims_of_task
+from autoreproduce.method.choices import cited_by_choices, take_choices, write_choices
 from autoreproduce.method.claims import (
     blanked_task,
     blanker,
@@ -25,11 +26,12 @@ from autoreproduce.method.data_acquisition import DATA_ACQUISITION
 from autoreproduce.method.development import develop, recursion_limit
 from autoreproduce.method.experiment_execution import EXPERIMENT_EXECUTION
 from autoreproduce.method.full_run import run_in_full
-from autoreproduce.method.literature_review import review_literature
+from autoreproduce.method.literature_review import Summaries, review_literature
 from autoreproduce.method.method_replication import METHOD_REPLICATION
 from autoreproduce.method.paper_lineage import LineageEntry, blanked, build_lineage, render
 from autoreproduce.method.phase import PhaseResult, note_result
 from autoreproduce.method.program import Workbench
+from autoreproduce.method.reading import PaperReading, prompts_hold, read_at_once
 from autoreproduce.method.refactoring import refactor
 from autoreproduce.method.sharing import copy_paper
 from autoreproduce.papers import Paper, read_paper
@@ -56,6 +58,7 @@ class State(TypedDict, total=False):
 
     paper: Paper
     bench: Workbench  # from the literature review on
+    reading: PaperReading | None  # of a short paper: its claims and choices came with it
     warnings: list[str]  # of claims that had to be left out
     lineage: list[LineageEntry]
     ended: dict[str, PhaseResult]  # by phase, from data acquisition on
@@ -92,16 +95,28 @@ def paper(state: State, runtime: Runtime[Context]) -> State:
 
 
 def literature_review(state: State, runtime: Runtime[Context]) -> State:
-    """Three summaries: overall, method, experiment; with them the workbench is ready."""
-    c = runtime.context
+    """Three summaries: overall, method, experiment; of a short paper one reading in their place.
+    With them the workbench is ready.
+    """
+    c, read = runtime.context, state["paper"]
     c.trial.phase("literature_review")
-    task = _asked_task(state, runtime)
-    summaries = review_literature(task, state["paper"], c.research, c.trial, c.settings)
+    task, at_once = _asked_task(state, runtime), prompts_hold(read, c.settings)
+    summaries = (
+        Summaries(c.trial)
+        if at_once
+        else review_literature(task, read, c.research, c.trial, c.settings)
+    )
     bench = Workbench(
         task, c.settings, c.research, c.code, c.sandbox, c.trial, c.workspace, summaries
     )
-    bench.paper = state["paper"].body
-    return {"bench": bench}
+    bench.paper, bench.reads_paper = read.body, at_once
+    if not at_once:
+        return {"bench": bench, "reading": None}
+    brought = claims_of_task(task) if task.claims is not None else None
+    given = to_measure(brought) if brought is not None else []
+    bench.blank = blanker(given)
+    bench.task = blanked_task(task, bench.blank)
+    return {"bench": bench, "reading": read_at_once(bench, bench.task, read, given)}
 
 
 def _asked_task(state: State, runtime: Runtime[Context]) -> Task:
@@ -113,7 +128,10 @@ def choices(state: State, runtime: Runtime[Context]) -> State:
     """Each decision that the implementation takes, with its source."""
     bench = state["bench"]
     runtime.context.trial.phase("choices")
-    bench.choices = write_choices(bench, _asked_task(state, runtime), bench.to_measure)
+    if reading := state["reading"]:
+        bench.choices = take_choices(bench, reading.choices, reading.chosen or [])
+    else:
+        bench.choices = write_choices(bench, _asked_task(state, runtime), bench.to_measure)
     return {"bench": bench}
 
 
@@ -123,7 +141,8 @@ def claims(state: State, runtime: Runtime[Context]) -> State:
     """
     c, bench = runtime.context, state["bench"]
     c.trial.phase("claims")
-    frozen = freeze_claims(_asked_task(state, runtime), state["paper"], c.research, c.trial)
+    read = state["reading"].frozen_claims() if state["reading"] else None
+    frozen = freeze_claims(_asked_task(state, runtime), state["paper"], c.research, c.trial, read)
     bench.blank = bench.summaries.blank = blanker(frozen.file.claims)
     bench.to_measure = to_measure(frozen.file)
     bench.task = blanked_task(bench.task, bench.blank)
@@ -131,19 +150,22 @@ def claims(state: State, runtime: Runtime[Context]) -> State:
 
 
 def paper_lineage(state: State, runtime: Runtime[Context]) -> State:
-    """The cited papers that this one builds on, each ⟨summary, code⟩ (the paper's Algorithm 1)."""
+    """The cited papers that this one builds on, each ⟨summary, code⟩ (the paper's Algorithm 1):
+    k of them by --effort paper, else those that would settle what the paper leaves open.
+    """
     c, bench = runtime.context, state["bench"]
     c.trial.phase("paper_lineage")
-    overall = bench.summaries.overall
+    by_effort = c.settings.method.effort == "paper"
     entries = build_lineage(
         bench.task,
         state["paper"],
-        overall,
+        bench.summaries.overall if by_effort else "",
         c.research,
         c.code,
         c.trial,
         c.settings,
         blank=bench.blank,
+        titles=None if by_effort else cited_by_choices(bench.choices),
     )
     bench.lineage = render(blanked(entry, bench.blank) for entry in entries)
     return {"lineage": entries}
@@ -180,7 +202,9 @@ def build_graph(settings: MethodSettings) -> CompiledStateGraph[State, Context, 
     for node in reading:
         graph.add_node(node.__name__, node)
     for phase in WRITING:
-        graph.add_node(phase.name, develop(phase, settings))
+        # by --effort evidence one review sees the whole program, where it can still change all
+        reviewed = phase.reviewed and (settings.effort == "paper" or phase is EXPERIMENT_EXECUTION)
+        graph.add_node(phase.name, develop(replace(phase, reviewed=reviewed), settings))
     graph.add_node("refactoring", refactoring)
     graph.add_node("full_run", full_run)
     names = [START, *(node.__name__ for node in reading), *(phase.name for phase in WRITING)]

@@ -98,7 +98,7 @@ def preview_paper(source: PaperSource, settings: Settings, names: Sequence[str] 
     plan = plan_of(source.folder(settings))
     count = len(names) or 1
     if plan and names:
-        count = len(plan.chosen(names))
+        count = len(plan.programs(names))
     elif {"main", "all"} & set(names):
         notes.append("how many experiments that is, the plan will say: one is counted")
         count = 1

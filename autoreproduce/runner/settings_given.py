@@ -33,6 +33,7 @@ class AnySettings(TypedDict, total=False):
     k: int
     debug: bool
     refine: bool
+    effort: Literal["evidence", "paper"]
     diagrams: bool
     max_debug: int
     dry_run_seconds: float

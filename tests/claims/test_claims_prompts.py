@@ -25,7 +25,7 @@ def test_the_example_of_a_claim_is_one() -> None:
         paper="THE PAPER",
         task=TASK,
         experiment="Table 4",
-        most=20,
+        most_claims=20,
         tables=ReadableTables(True, []),
     )
     assert prompt.startswith("# The paper\nTHE PAPER")
@@ -40,7 +40,7 @@ def test_the_examples_of_choices_are_some() -> None:
         "claims/choices",
         paper="P",
         task=TASK,
-        most=20,
+        most_choices=20,
         most_open=8,
         keys=keys,
         limit=60,

@@ -39,6 +39,11 @@ def reply(request: Any) -> str:
     """As `tiny`, but whoever may speak of the results does."""
     message = request.messages[-1]["content"]
     asked = message.rsplit("# What is asked", 1)[-1]
+    if "Read the paper once" in asked:
+        claims = CLAIMS.removeprefix("```yaml\n").removesuffix("```")
+        nothing = "none_because: the paper reports the squared error without a number\n"
+        said = tiny.READING.replace(nothing, f"claims:\n{claims}")
+        return said.replace("4. The", f"4. {SPOKEN} The")
     if "Write down the numbers" in asked:
         return CLAIMS
     text = tiny.reply(request)
@@ -55,7 +60,10 @@ def must_be_blind(request: Request) -> bool:
     return asked.startswith(" (as the code agent)") or "This version runs" in asked
 
 
-def test_no_prompt_of_the_code_agent_or_a_review_holds_a_claimed_value(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("effort", "prompts"), [("paper", 10), ("evidence", 8)])
+def test_no_prompt_of_the_code_agent_or_a_review_holds_a_claimed_value(
+    tmp_path: Path, effort: str, prompts: int
+) -> None:
     tiny.lay_out(tmp_path)
     (tmp_path / "paper.md").write_text(tiny.PAPER.replace("## References", TABLE, 1))
     with chat_server(reply) as server:
@@ -69,6 +77,7 @@ def test_no_prompt_of_the_code_agent_or_a_review_holds_a_claimed_value(tmp_path:
             base_url=server.base_url,
             sandbox="process",
             lineage=False,
+            effort=effort,  # type: ignore[arg-type]
             out=tmp_path / "trial",
             cache_dir=tmp_path / "cache",
         )
@@ -76,7 +85,7 @@ def test_no_prompt_of_the_code_agent_or_a_review_holds_a_claimed_value(tmp_path:
     assert file is not None and [claim.value for claim in file.claims] == [0.0137, 0.0246]
     assert file.claims[0].id == "squared_error"
     blind = [request for request in server.requests if must_be_blind(request)]
-    assert len(blind) == 10
+    assert len(blind) == prompts
     for request in blind:
         assert WITHHELD in request.messages[-1]["content"]
         assert "0.0137" not in request.prompt and "0.0246" not in request.prompt

@@ -20,7 +20,13 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 def trial(tmp_path: Path, script: Any, **settings: Any) -> tuple[Finished, Server]:
-    chosen = {"sandbox": "process", "lineage": False, "max_output_tokens": 4000, **settings}
+    chosen = {
+        "sandbox": "process",
+        "lineage": False,
+        "effort": "paper",
+        "max_output_tokens": 4000,
+        **settings,
+    }
     with chat_server(script) as server:
         return run_solver(tmp_path, server.base_url, "autoreproduce", **chosen), server
 

@@ -4,7 +4,8 @@ from autoreproduce.config import MethodSettings
 from autoreproduce.method.development import SUPERSTEPS, recursion_limit
 from autoreproduce.method.workflow import WRITING, build_graph, draw
 
-ALL = MethodSettings()
+ALL = MethodSettings(effort="paper")
+LEAN = MethodSettings()
 
 
 def edges(settings: MethodSettings, phase: str = "") -> dict[tuple[str, str], str]:
@@ -37,11 +38,13 @@ def test_the_phases_stand_in_the_papers_order() -> None:
 
 def test_debugging_and_review_are_in_the_picture() -> None:
     assert edges(ALL, "method_replication") == {
-        ("write", "run"): "",
+        ("write", "run"): "written",
+        ("write", "finish"): "cannot be done",
         ("run", "analyse"): "fails",
         ("analyse", "edit"): "analysed",
         ("analyse", "run"): "no usable reply",
-        ("edit", "run"): "",
+        ("edit", "run"): "written",
+        ("edit", "finish"): "cannot be done",
         ("run", "review"): "runs",
         ("review", "improve"): "feedback",
         ("improve", "run"): "",
@@ -57,12 +60,22 @@ def test_data_is_not_reviewed() -> None:
     assert not {"review", "improve"} & {node for edge in loop for node in edge}
 
 
+def test_by_evidence_one_review_sees_the_whole_program() -> None:
+    reviewed = {phase.name for phase in WRITING if ("run", "review") in edges(LEAN, phase.name)}
+    assert reviewed == {"experiment_execution"}
+    assert edges(LEAN, "experiment_execution")["run", "edit"] == "fails"
+
+
 def test_what_is_left_out_is_not_drawn() -> None:
     bare = MethodSettings(lineage=False, debug=False, refine=False)
     assert "paper_lineage" not in draw(bare)
     for phase in WRITING:
         loop = edges(bare, phase.name)
-        assert loop == {("write", "run"): "", ("run", "finish"): "runs / fails"}
+        assert loop == {
+            ("write", "run"): "written",
+            ("write", "finish"): "cannot be done",
+            ("run", "finish"): "runs / fails",
+        }
 
 
 def test_a_phase_that_fails_ends_the_method() -> None:

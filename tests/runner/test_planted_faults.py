@@ -147,6 +147,7 @@ def attempt(folder: Path, research: str) -> tuple[Reproduction, list[tuple[str, 
             base_url=server.base_url,
             sandbox="process",
             lineage=False,
+            effort="paper",
             out=folder / "trial",
             cache_dir=folder / "cache",
         )

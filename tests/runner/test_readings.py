@@ -79,6 +79,7 @@ def attempt(folder: Path, url: str, **settings: Any) -> Reproduction:
         base_url=url,
         sandbox="process",
         lineage=False,
+        effort="paper",
         out=folder / "trial",
         cache_dir=folder / "cache",
         **settings,

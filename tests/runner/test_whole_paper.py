@@ -97,8 +97,7 @@ def settings(server: Server, **more: Any) -> Settings:
         runs_dir="runs",
         cache_dir="cache",
         sandbox="process",
-        lineage=False,
-        **more,
+        **{"lineage": False, "effort": "paper", **more},
     )
 
 
@@ -198,7 +197,7 @@ def test_without_a_model_the_error_says_how_to_name_one(paper: Path) -> None:
 @pytest.mark.slow
 def test_a_task_is_what_the_plan_says(paper: Path, server: Server) -> None:
     planned = plan_paper(named_paper("paper.md"), settings(server), Budget(), quiet)
-    task = task_of(planned, planned.plan.experiments[1], "Use seed 3.")
+    task = task_of(planned, planned.plan.experiments[1], instruction="Use seed 3.")
     assert (task.experiment, task.dataset) == ("Table 2", "few points")
     assert task.id.endswith("-table-2")
     assert (task.metric.name, task.metric.direction) == ("squared_error", "lower")
@@ -280,6 +279,50 @@ def test_one_budget_holds_all_and_the_same_command_resumes(paper: Path, server: 
     assert [trial.outcome.status for trial in whole.trials] == ["measured", "measured"]
     plans = [r for r in server.requests if "List the experiments" in r.prompt]
     assert len(plans) == 1 and len(server.requests) > calls
+
+
+@pytest.mark.slow
+def test_experiments_that_share_a_program_are_one_trial(paper: Path) -> None:
+    asked: list[str] = []
+    claims = [
+        f"- {one[:-1]}, experiment: Table {number}}}"
+        for number, one in enumerate(re.findall(r"\{row.*\}", plan_reply()), 1)
+    ]
+
+    def replies(request: Any) -> str:
+        message = request.messages[-1]["content"]
+        asked.append(message.rsplit("# What is asked", 1)[-1])
+        if "List the experiments" in asked[-1]:
+            shared = plan_reply().replace("  gpu: false", "  gpu: false\n  shares: lines")
+            away = EXPERIMENT.format(name="Figure 1", main="false", points="far", value="3.5")
+            away = f"{away.partition('  claims:')[0]}  claims: []\n"
+            return shared.replace(
+                "```yaml\n", f"```yaml\n{away.replace('data: given', 'data: download')}"
+            )
+        if "Read the paper once" in asked[-1]:
+            given = "\n".join(claims)
+            nothing = "none_because: the paper reports the squared error without a number"
+            return tiny.READING.replace(nothing, f"claims:\n{given}")
+        found = tiny.reply(request)
+        both = '"table_1_squared_error": error, "table_2_squared_error": error'
+        return found.replace('"squared_error": error', both)
+
+    notes: list[str] = []
+    with chat_server(replies) as server:
+        given = settings(server, effort="evidence")
+        request = PaperRequest(paper_source(None, Path("paper.md")), ["all"], given, Path("data"))
+        done = reproduce_experiments(request, notes.append)
+        with pytest.raises(UsageError, match="to be downloaded"):
+            only = [one for one in done.planned.plan.experiments if one.data == "download"]
+            done.planned.plan.model_copy(update={"experiments": tuple(only)}).programs(["all"])
+        assert done.planned.plan.programs(["Figure 1"])[0][0].name == "Figure 1"
+    assert [trial.outcome.status for trial in done.trials] == ["measured"]
+    assert [one.name for one, trial in done.by_experiment if trial] == ["Table 1", "Table 2"]
+    assert sum("Write main.py" in text for text in asked) == 1
+    assert any("Figure 1 is left out: download far points" in note for note in notes)
+    assert "which of Table 1, Table 2 it belongs to" in "".join(asked)
+    page = done.report.read_text()
+    assert page.count("of its 1 claims reproduced") == 2
 
 
 def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

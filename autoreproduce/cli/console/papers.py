@@ -6,7 +6,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from autoreproduce.evaluation.paper_page import DATA
+from autoreproduce.evaluation.paper_page import DATA, claims_of_experiment
 from autoreproduce.evaluation.report.wording import clean, duration, money, short_count
 
 if TYPE_CHECKING:
@@ -49,13 +49,14 @@ def print_paper_end(done: PaperReproduction, as_json: bool) -> None:
         print(json.dumps(_end_fields(done)))
         return
     print(f"\n{clean(done.planned.plan.paper)}")
-    width = max(len(one.name) for one in done.chosen)
-    for number, experiment in enumerate(done.chosen):
-        outcome = done.trials[number].outcome if number < len(done.trials) else None
+    width = max(len(one.name) for one, _ in done.by_experiment)
+    for experiment, trial in done.by_experiment:
+        outcome = trial.outcome if trial else None
         ended = (
             (outcome.sentence or f"{outcome.status}: {outcome.reason}") if outcome else "not run"
         )
-        print(f"  {clean(experiment.name):<{width}}  {clean(ended)}")
+        counted = claims_of_experiment(trial.claims, experiment.name) if trial else ""
+        print(f"  {clean(experiment.name):<{width}}  {counted}{clean(ended)}")
     print(f"  report: {done.report}")
 
 
@@ -68,7 +69,8 @@ def _cells(experiment: PaperExperiment) -> list[str]:
         experiment.name + (" (main)" if experiment.main else ""),
         experiment.what,
         "; ".join([*claims, *([f"and {left} more"] if left else [])]) or "none printed",
-        f"{experiment.dataset}: {DATA[experiment.data]}",
+        f"{experiment.dataset}: {DATA[experiment.data]}"
+        + (f"; one program ({experiment.shares})" if experiment.shares else ""),
         duration(experiment.minutes * 60),
         "yes" if experiment.gpu else "no",
     ]
@@ -110,9 +112,10 @@ def _end_fields(done: PaperReproduction) -> dict[str, Any]:
             "sentence": trial.outcome.sentence,
             "cost": trial.outcome.cost,
         }
-        for experiment, trial in zip(done.chosen, done.trials, strict=False)
+        for experiment, trial in done.by_experiment
+        if trial is not None
     ]
-    not_run = [one.name for one in done.chosen[len(done.trials) :]]
+    not_run = [one.name for one, trial in done.by_experiment if trial is None]
     return {"event": "paper", "report": str(done.report), "trials": trials, "not_run": not_run}
 
 
@@ -159,8 +162,8 @@ def reproduce_named(
         notify_end(each, notify)
     codes = [code for each in done.trials if (code := exit_code(each))]
     unmet = [
-        f"{one.name}: {text}"
-        for one, each in zip(done.chosen, done.trials, strict=False)
+        f"{', '.join(one.name for one in program)}: {text}"
+        for program, each in zip(done.programs, done.trials, strict=False)
         if (text := unmet_requirement(each, require))
     ]
     for text in unmet:

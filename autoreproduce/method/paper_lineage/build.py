@@ -8,14 +8,19 @@ again, and finds what it found before.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from autoreproduce.errors import ReplyError, TrialError
 from autoreproduce.method.paper_lineage import cache, clone
 from autoreproduce.method.paper_lineage.ahead import obstacle
-from autoreproduce.method.paper_lineage.choose import ChosenReference, choose, own_ids
+from autoreproduce.method.paper_lineage.choose import (
+    ChosenReference,
+    choose,
+    chosen_by_title,
+    own_ids,
+)
 from autoreproduce.method.paper_lineage.entry import LineageEntry
 from autoreproduce.method.paper_lineage.locate import LocatedPaper, locate
 from autoreproduce.method.paper_lineage.pick import (
@@ -227,20 +232,30 @@ def build_lineage(
     *,
     max_repository_mb: int = MAX_REPOSITORY_MB,
     blank: Callable[[str], str] = str,
+    titles: Sequence[str] | None = None,
 ) -> list[LineageEntry]:
     """The lineage of `paper` for `task`: an entry for each chosen reference, then for each refused
     choice.
 
     `summary` is the literature review's, for the choice; the code agent reads cited papers'
-    summaries as `blank` gives them. Writes lineage.json into the trial's
+    summaries as `blank` gives them. `titles` are followed if they are given, and no model chooses.
+    Writes lineage.json into the trial's
     folder. The caller sets the phase. Raises what an agent raises (ModelError, BudgetError) and
     nothing else that a network can cause.
     """
+    if titles is not None and not titles:
+        trial.note("lineage: none, for no choice rests on a cited paper")
+        trial.write("lineage.json", _as_json([]))
+        return []
     if paper.references and (why := obstacle(paper.references, trial, settings)):
         trial.note(f"lineage: continuing without, and no model was asked: {why}")
         trial.write("lineage.json", _as_json([]))
         return []
-    choices, refused = choose(task, paper, summary, research, settings.method.k)
+    k = settings.method.k
+    if titles is None:
+        choices, refused = choose(task, paper, summary, research, k)
+    else:
+        choices, refused = chosen_by_title(task, paper, titles[:k])
     if not choices and not refused:
         trial.note(
             "lineage: the paper's list of references was not found, or none was chosen: continuing "

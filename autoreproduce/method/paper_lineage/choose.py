@@ -8,6 +8,7 @@ stay wrong are recorded.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -77,11 +78,17 @@ def choose(
         complaints = checker.check(reply)
         if len(checker.accepted) >= k or not complaints:
             break
-    refused = [
-        LineageEntry(title=t, status="rejected", reason=reason)
-        for t, reason in checker.wrong.items()
-    ]
-    return checker.accepted[:k], refused
+    return checker.accepted[:k], checker.refused
+
+
+def chosen_by_title(
+    task: Task, paper: Paper, titles: Sequence[str]
+) -> tuple[list[ChosenReference], list[LineageEntry]]:
+    """The references that a choice names, and an entry for each title that is none."""
+    checker = ReferenceChecker(task, paper, [r for r in paper.references if r.title or r.text])
+    why = "it would settle what the paper leaves open"
+    checker.check(json.dumps([{"title": title, "why": why} for title in titles]))
+    return checker.accepted, checker.refused
 
 
 def own_ids(task: Task, paper: Paper) -> set[str]:
@@ -114,6 +121,14 @@ class ReferenceChecker:
             elif found and all(choice.reference != found for choice in self.accepted):
                 self.accepted.append(ChosenReference(found, one.why))
         return complaints
+
+    @property
+    def refused(self) -> list[LineageEntry]:
+        """An entry for each title that stayed wrong."""
+        return [
+            LineageEntry(title=title, status="rejected", reason=reason)
+            for title, reason in self.wrong.items()
+        ]
 
     def _refusal(self, title: str, found: Reference | None, likeness: float) -> str:
         """Why this choice is refused, "" if it is not."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from autoreproduce.benchmarks.own import OwnTask, OwnTasks
-from autoreproduce.claims.experiments import PaperExperiment
+from autoreproduce.claims.experiments import PaperExperiment, plain_name
 from autoreproduce.claims.verdicts.trial_verdict import verdict_of
 from autoreproduce.config import Settings
 from autoreproduce.errors import AutoReproduceError, TrialError, UsageError
@@ -101,12 +101,23 @@ class PaperRequest:
 
 @dataclass
 class PaperReproduction:
-    """What came of the experiments asked for: a trial each, up to one that was stopped."""
+    """What came of the experiments asked for: a trial for each program, up to one that was
+    stopped.
+    """
 
     planned: PlannedPaper
-    chosen: list[PaperExperiment]
+    programs: list[list[PaperExperiment]]
     report: Path
     trials: list[Reproduction] = field(default_factory=list)
+
+    @property
+    def by_experiment(self) -> list[tuple[PaperExperiment, Reproduction | None]]:
+        """Each experiment with the trial that it is in, None if that did not run."""
+        return [
+            (one, self.trials[number] if number < len(self.trials) else None)
+            for number, program in enumerate(self.programs)
+            for one in program
+        ]
 
 
 def reproduce_experiments(
@@ -124,14 +135,17 @@ def reproduce_experiments(
         raise UsageError("--record is of one trial", fix="leave it out, or leave out --experiment")
     budget = Budget.parse(request.settings.budget.total)
     planned = plan_paper(request.source, request.settings, budget, note, request.data)
-    chosen = planned.plan.chosen(request.names)
-    done = PaperReproduction(planned, chosen, write_paper_report(planned))
-    for experiment in chosen:
+    programs = planned.plan.programs(request.names)
+    for left in planned.plan.without_data(request.names):
+        note(f"{left.name} is left out: download {left.dataset}, and name it with --data FOLDER")
+    done = PaperReproduction(planned, programs, write_paper_report(planned))
+    for program in programs:
         _count_spent(budget, done)
-        note(f"{experiment.name}: {experiment.what}")
-        trial = watched_attempt(_trial_request(request, planned, experiment, budget), view)
+        note("; ".join(f"{one.name}: {one.what}" for one in program))
+        trial = watched_attempt(_trial_request(request, planned, program, budget), view)
         done.trials.append(trial)
-        add_trial(planned.folder, experiment.name, trial.path)
+        for experiment in program:
+            add_trial(planned.folder, experiment.name, trial.path)
         write_paper_report(planned)
         ended(trial)
         if trial.outcome.status == "stopped":
@@ -139,9 +153,50 @@ def reproduce_experiments(
     return done
 
 
-def task_of(planned: PlannedPaper, experiment: PaperExperiment, instruction: str = "") -> Task:
-    """The task of one experiment: a task of the user's own, as the plan describes it."""
-    entry = OwnTask(
+def task_of(planned: PlannedPaper, *program: PaperExperiment, instruction: str = "") -> Task:
+    """The task of the experiments of one program: a task of the user's own, as the plan describes
+    them.
+    """
+    entry = (
+        _entry_of(planned, program[0], instruction)
+        if len(program) == 1
+        else _entry_of_several(planned, program, instruction)
+    )
+    return OwnTasks(OwnTasks.Options(tasks=[entry])).load(entry.name, "full")
+
+
+def _entry_of_several(
+    planned: PlannedPaper, program: Sequence[PaperExperiment], instruction: str
+) -> OwnTask:
+    """Each metric bears its experiment's name, since two may measure the same."""
+    names = [one.name for one in program]
+    metrics, lines = list[str](), list[str]()
+    for one in program:
+        own = [f"{plain_name(one.name).replace('-', '_')}_{metric.name}" for metric in one.metrics]
+        metrics += [
+            f"{name}:{metric.direction}" for name, metric in zip(own, one.metrics, strict=True)
+        ]
+        lines.append(
+            f"{one.name} ({one.dataset}): {one.instruction} The paper's own method there is "
+            f"{' and '.join(f'`{name}`' for name in own)}."
+        )
+    lines.append(
+        "One program is for all of them; what they share is written once. The dry run goes through "
+        "each experiment."
+    )
+    return OwnTask(
+        name=f"{planned.source.id} {' '.join(names)}"[:120],
+        metric=tuple(metrics),
+        arxiv=planned.source.arxiv,
+        instruction="\n\n".join(filter(None, [*lines, instruction])),
+        dataset=", ".join(dict.fromkeys(one.dataset for one in program)),
+        experiment=", ".join(names),
+        experiments=tuple(names),
+    )
+
+
+def _entry_of(planned: PlannedPaper, experiment: PaperExperiment, instruction: str) -> OwnTask:
+    return OwnTask(
         name=f"{planned.source.id} {experiment.name}",
         metric=tuple(f"{metric.name}:{metric.direction}" for metric in experiment.metrics),
         arxiv=planned.source.arxiv,
@@ -149,14 +204,13 @@ def task_of(planned: PlannedPaper, experiment: PaperExperiment, instruction: str
         dataset=experiment.dataset,
         experiment=experiment.name,
     )
-    return OwnTasks(OwnTasks.Options(tasks=[entry])).load(entry.name, "full")
 
 
 def _trial_request(
-    request: PaperRequest, planned: PlannedPaper, experiment: PaperExperiment, budget: Budget
+    request: PaperRequest, planned: PlannedPaper, program: Sequence[PaperExperiment], budget: Budget
 ) -> Request:
     return Request(
-        task_of(planned, experiment, request.instruction),
+        task_of(planned, *program, instruction=request.instruction),
         request.settings,
         solver=request.solver,
         number=request.number,

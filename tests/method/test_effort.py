@@ -1,0 +1,197 @@
+"""What the method does by --effort evidence: one reading, typed replies, one review."""
+
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import tiny
+from chat_server import chat_server
+from test_loop import METHOD, Scripted, edit, run
+
+from autoreproduce import reproduce
+from autoreproduce.agents.commands import Cannot, Update, format_command
+from autoreproduce.agents.parsing import parse
+from autoreproduce.claims.choices import Choice
+from autoreproduce.claims.verdicts.trial_verdict import JudgedClaim
+from autoreproduce.errors import CommandError
+from autoreproduce.evaluation.paper_page import claims_of_experiment
+from autoreproduce.method.choices import cited_by_choices, correct_choices
+from autoreproduce.method.data_acquisition import LISTED, listed_data
+from autoreproduce.method.experiment_execution import expectations_problem, unmet
+from autoreproduce.method.reading import PaperReading
+from autoreproduce.method.review import replaced
+from autoreproduce.papers import Paper
+from autoreproduce.task import Metric, Task
+
+TASK = Task(id="t", metric=Metric(name="accuracy"), instruction="")
+TABLE = "Table 1: Results.\n\n| method | accuracy |\n|---|---|\n| Ours | 94.3 |\n\nWe use Adam."
+CHECKLIST = (
+    "1. One.\n2. Two.\n3. Three.\n4. Four.\nE1. Ours is above chance.\nN1. 94 and 95 differ."
+)
+CLAIM = "{row: [Ours], column: [accuracy], metric: accuracy, value: VALUE, direction: higher, table: Table 1}"
+CHOICE = '{what: optimiser, value: adam, kind: stated, place: "We use Adam"}'
+
+
+def reading() -> PaperReading:
+    bench: Any = SimpleNamespace(paper=TABLE)
+    return PaperReading(
+        bench,
+        TASK,
+        Paper(title="Gates", body=TABLE, text=TABLE, source="markdown", note=""),
+        given=False,
+    )
+
+
+def reply(claim: str, choice: str, before: str = CHECKLIST) -> str:
+    return f"{before}\n\n```yaml\nclaims:\n- {claim}\nchoices:\n- {choice}\n```"
+
+
+@pytest.mark.slow
+def test_checklist_expectations_claims_and_choices_come_in_one_reply() -> None:
+    found = reading()
+    found.read(reply(CLAIM.replace("VALUE", "94.3"), CHOICE))
+    assert found.checklist.splitlines() == ["1. One.", "2. Two.", "3. Three.", "4. Four."]
+    assert found.expectations == ["E1: Ours is above chance."]
+    assert found.notes == ["94 and 95 differ."]
+    frozen = found.frozen_claims()
+    assert frozen is not None and [claim.value for claim in frozen.file.claims] == [94.3]
+    assert found.chosen is not None and found.chosen[0].what == "optimiser"
+
+
+@pytest.mark.slow
+def test_what_was_right_in_a_reading_need_not_come_again() -> None:
+    found = reading()
+    with pytest.raises(CommandError, match=r"claims: .*91\.0") as error:
+        found.read(reply(CLAIM.replace("VALUE", "91.0"), CHOICE))
+    assert "choices:" not in str(error.value)
+    found.read(f"```yaml\nclaims:\n- {CLAIM.replace('VALUE', '94.3')}\n```")
+    assert found.file is not None and found.chosen is not None and found.checklist
+
+
+def test_a_reading_without_its_checklist_goes_back() -> None:
+    with pytest.raises(CommandError, match="numbered lines are missing"):
+        reading().read(reply("{}", CHOICE, before="As asked:"))
+
+
+def test_an_error_takes_one_call(tmp_path: Path) -> None:
+    code = Scripted(edit("import nosuchmodule"), "The import.\n\n" + edit("x = 1", "1 1"))
+    ended, bench = run(tmp_path, code, Scripted("SUBMIT"), effort="evidence")
+    assert (ended.status, ended.attempts) == ("matched", 1)
+    assert code.asked == ["write", "debug/edit"]
+    assert bench.files["method.py"] == "x = 1\n"
+
+
+@pytest.mark.parametrize("first", [[], [edit("import nosuchmodule")]])
+def test_what_cannot_be_done_ends_the_phase_with_its_reason(
+    tmp_path: Path, first: list[str]
+) -> None:
+    code = Scripted(*first, "CANNOT: the images of Table 2 are not here")
+    ended, bench = run(tmp_path, code, effort="evidence")
+    assert (ended.status, ended.attempts) == ("failed", len(first))
+    assert ended.reason == "it cannot be done: the images of Table 2 are not here"
+    assert not code.replies and len(bench.files) == len(first)
+
+
+def test_cannot_and_corrected_choices_are_read_as_they_are_written() -> None:
+    for command in (Cannot("no data"), Update("fix", "replace: a\nby: b", "- epochs: 3")):
+        names = {"CANNOT", "UPDATE"}
+        assert parse(format_command(command), names).command == command
+    with pytest.raises(CommandError):
+        parse("I CANNOT do this", {"CANNOT"})
+
+
+def test_phrases_of_a_summary_are_changed_without_sending_it_again() -> None:
+    text = "Adam for 1,000 steps. Loss: relative."
+    assert replaced(text, 'replace: "1,000 steps"\nby: 200 steps') == text.replace("1,000", "200")
+    assert replaced(text, "All of it new.") == "All of it new."
+    with pytest.raises(CommandError, match="not in the summary"):
+        replaced(text, "replace: 3,000 steps\nby: 200 steps")
+
+
+def choice(what: str, **more: Any) -> Choice:
+    return Choice(what=what, value=1000, kind="open", why="customary", **more)
+
+
+def test_a_review_corrects_a_choice_but_none_whose_readings_are_frozen() -> None:
+    written: dict[str, str] = {}
+    penalty = choice("penalty", alternatives=({"value": 1, "why": "so"},))
+    trial = SimpleNamespace(write=written.__setitem__)
+    bench: Any = SimpleNamespace(choices=[choice("iterations"), penalty], trial=trial)
+    correct_choices(bench, "- iterations: 200 (it converges by then)")
+    assert bench.choices[0].value == 200 and bench.choices[0].paper == 1000
+    assert bench.choices[0].why == "it converges by then"
+    assert '"value": 200' in written["choices.json"]
+    with pytest.raises(CommandError, match="frozen"):
+        correct_choices(bench, "- penalty: 2")
+    with pytest.raises(CommandError, match="There are: iterations; penalty"):
+        correct_choices(bench, "- rounds: 2")
+
+
+def test_lineage_follows_what_open_choices_cite() -> None:
+    cited = choice("split", cited="A split")
+    stated = Choice(what="a", value=1, kind="stated", place="b", cited="Not this")
+    assert cited_by_choices([cited, choice("rate"), stated, cited]) == ["A split"]
+
+
+def test_an_expectation_that_does_not_hold_is_asked_about_once() -> None:
+    bench: Any = SimpleNamespace(expectations=["E1: a > b", "E2: it falls"], questioned=set())
+    printed = "expected E1: no, 0.2 and 0.4\nexpected E2: open (2 steps)\n"
+    ran: Any = SimpleNamespace(execution=SimpleNamespace(stdout=printed))
+    assert unmet(bench, ran) == ["E1: a > b (the run: 0.2 and 0.4)"]
+    assert "E1: a > b" in expectations_problem(bench, ran)
+    assert expectations_problem(bench, ran) == ""
+
+
+def test_whoever_writes_data_py_sees_the_folder(tmp_path: Path) -> None:
+    assert listed_data(None) == [] == listed_data(tmp_path / "none")
+    (tmp_path / "a").mkdir()
+    for number in range(LISTED + 2):
+        (tmp_path / "a" / f"{number:02}.npz").write_text("x")
+    listed = listed_data(tmp_path)
+    assert listed[0] == "a/00.npz (1 bytes)" and listed[-1] == "2 more files"
+
+
+def judged(experiment: str, word: str) -> JudgedClaim:
+    claim = SimpleNamespace(experiment=experiment, is_baseline=False)
+    found: Any = SimpleNamespace(claim=claim, verdict=SimpleNamespace(word=word))
+    return found  # type: ignore[no-any-return]
+
+
+def test_each_experiment_of_one_program_has_its_own_count() -> None:
+    claims = [judged("Table 1", "reproduced"), judged("Table 2", "close"), judged("Table 1", "x")]
+    assert claims_of_experiment(claims, "Table 1") == "1 of its 2 claims reproduced. "
+    assert claims_of_experiment(claims, "Table 2") == "0 of its 1 claims reproduced, 1 close. "
+    assert claims_of_experiment(claims[:1], "Table 1") == ""
+
+
+@pytest.mark.slow
+def test_prompts_grow_from_one_beginning(tmp_path: Path) -> None:
+    """What a provider's cache serves: a prompt repeats the last one up to what changed."""
+    tiny.lay_out(tmp_path)
+    with chat_server(tiny.reply) as server:
+        done = reproduce(
+            task="Lines",
+            paper=tmp_path / "paper.md",
+            metric="squared_error",
+            data=tmp_path / "data",
+            model="scripted",
+            base_url=server.base_url,
+            sandbox="process",
+            lineage=False,
+            out=tmp_path / "trial",
+            cache_dir=tmp_path / "cache",
+        )
+    assert done.outcome.status == "measured"
+    prompts = [request.messages[-1]["content"] for request in server.requests]
+    assert len(prompts) == 9
+    for before, after in pairwise(prompts[1:]):
+        shown = before.split("# What is asked")[0]
+        common = next(
+            (n for n, (a, b) in enumerate(zip(shown, after, strict=False)) if a != b), len(shown)
+        )
+        changed = "main.py, numbered" if "# main.py" in shown else "method.py, numbered"
+        assert common >= len(shown.split(changed)[0]) - 1
+    data = "expected E1" in prompts[4] and "points.json (" in prompts[1]
+    assert data and METHOD.stage == "method"
