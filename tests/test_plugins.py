@@ -19,8 +19,7 @@ RUN = (
     "cli/test_cli.py",
     "benchmarks/test_benchmarks.py",
     "evaluation/test_scorers.py",
-    "runner/test_executors.py",
-    "runner/test_suite_file.py",
+    "runner/test_api.py",
     "solvers",
 )
 
