@@ -51,12 +51,16 @@ class FunctionWriter:
         """A docstring that gives no line of the function away."""
         shown = paper_for(paper, [function], self.settings.masked.retrieval)
         read = partial(usable, function=function)
-        return self._asked("describe", read, function=function, paper=shown)
+        text: str = self._asked("describe", read, function=function, paper=shown)
+        return text
 
     def rewrite(self, function: str) -> list[tuple[str, str]]:
         """Faulty bodies with their mistakes."""
         read = partial(faulty_bodies, function=function)
-        return self._asked("rewrite", read, function=function, count=FAULTY)
+        bodies: list[tuple[str, str]] = self._asked(
+            "rewrite", read, function=function, count=FAULTY
+        )
+        return bodies
 
     def _asked(self, template: str, read: Callable[[str], Any], **shown: Any) -> Any:
         place = self.home / digest([template, shown, self.name, self.prompts.digest()])[:12]
