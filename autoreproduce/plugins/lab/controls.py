@@ -150,8 +150,8 @@ def variants_of(name: str, control: Control) -> Iterator[ControlProgram]:
 def confusion_table(calls: Sequence[Call]) -> str:
     """Markdown: by control, and all together, how many claims are what they were called."""
     lines = [
-        "| control | claims | is reproduced, called so | is not, called so | faults | claims that "
-        "must fall | called reproduced |",
+        "| control | claims | is reproduced, called so | isn't, called reproduced | faults "
+        "| claims that must fall | called reproduced |",
         "|---|---|---|---|---|---|---|",
     ]
     for name in [*dict.fromkeys(call.control for call in calls), ""]:
