@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The three ways to install, each into a clean environment and without the pinned versions: pip as
-# Python 3.11 brings it, the wheel from an empty folder, uv. Each resolves in one pass, and what was
-# installed answers.
+# The three ways to install, each into a clean environment and without the pinned versions: pip 23.2
+# (Python 3.11 brings it), the wheel from an empty folder, uv. Each resolves in one pass, and what
+# was installed answers.
 set -euo pipefail
 root="$(cd "$(dirname "$0")/.." && pwd)"
 work="$(mktemp -d)"
@@ -16,6 +16,7 @@ answers() { # ENVIRONMENT
 
 echo "-- pip install ."
 python3 -m venv "$work/by-pip"
+"$work/by-pip/bin/python" -m pip install --quiet "pip==23.2.1"
 "$work/by-pip/bin/python" -m pip --version
 cp -r "$root" "$work/source" && rm -rf "$work/source/.venv"
 "$work/by-pip/bin/python" -m pip install --quiet "$work/source"

@@ -5,6 +5,8 @@ fails here until it says which kind it reads, or that the file is one of ours.
 """
 
 import ast
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import autoreproduce
@@ -12,6 +14,12 @@ from autoreproduce.files.handed_over import KINDS
 
 PACKAGE = Path(autoreproduce.__file__).parent
 READERS = {"read_plain", "parse_yaml", "yaml_value", "confined", "tomllib.loads"}
+# A tree reads within its own bounds, whatever file it is asked for.
+PLAIN_READERS = re.compile(
+    r"^(?!tree\b).*\.(read_text|read_bytes)$"
+    r"|^(open|np\.load|csv\.reader|zipfile\.ZipFile|(tarfile|gzip)\.open)$",
+    re.IGNORECASE,
+)
 LOADERS = {
     "agents/shared_replies.py": "trial",
     "benchmarks/recounting.py": "program",
@@ -74,6 +82,50 @@ LOADERS = {
     "trials/trial.py": "trial",
     "trials/workspace.py": "trial",
 }
+# Whose files the other modules open, and why no reader above is needed.
+OPENED = {
+    "ours, or content that ships": {
+        *("agents/prompts.py", "evaluation/judging/material.py", "evaluation/report/page.py"),
+        *("benchmarks/reproducebench/schema.py", "benchmarks/reproducebench/tasks.py"),
+        *("evaluation/tables/published.py", "method/refactoring.py", "models/tokens.py"),
+        *("plugins/integrations/harbor.py", "plugins/masked/behaviour.py", "plugins/view/app.py"),
+        *("sandboxes/docker_options.py", "sandboxes/image.py", "sandboxes/seccomp.py"),
+        *("trials/probe/placing.py", "plugins/lab/drawn.py"),
+    },
+    "this machine's: the kernel's, the cache's, what this process just wrote": {
+        *("benchmarks/reproducebench/draws.py", "benchmarks/reproducebench/prepared_data.py"),
+        *("evaluation/judging/judge.py", "plugins/tables/site.py", "files/lease.py"),
+        *("files/owner.py", "plugins/masked/passes.py", "plugins/masked/unmasked.py"),
+        *("runner/machine.py", "plugins/suites/leases.py", "sandboxes/cgroups.py"),
+        *("sandboxes/pip_for_sandbox.py", "sandboxes/processes.py"),
+    },
+    "named in this command": {
+        *("benchmarks/reproducebench/scaffold.py", "plugins/masked/commands.py"),
+        *("plugins/masked/writer.py", "plugins/suites/clusters/ray_keeper.py", "runner/request.py"),
+    },
+    "a folder whose links were refused, and a schema": {
+        *("evaluation/report/evidence.py", "plugins/external_agents/external.py"),
+        *("plugins/integrations/jobs.py", "plugins/lab/handed_in.py", "runner/api_results.py"),
+        *("plugins/suites/ledger.py", "plugins/suites/pauses.py", "plugins/masked/gold.py"),
+    },
+    "an archive or array, within limits of size and number": {
+        *("benchmarks/reproducebench/agreement.py", "benchmarks/reproducebench/published.py"),
+        *(
+            "evaluation/judging/unpacking.py",
+            "plugins/suites/clusters/travelling.py",
+            "papers/archive.py",
+        ),
+        "trials/metric_source.py",
+    },
+    "a paper and its pictures, below its folder": {
+        *("method/literature_review.py", "papers/latex_source.py", "papers/mineru.py"),
+        *("papers/pdfium.py", "solvers/task_folder.py"),
+    },
+    "inside the sandbox": {
+        *("method/short_run.py", "trials/probe/data_seen.py", "trials/probe/first_steps.py")
+    },
+}
+IMPORTING = {"resolve_name", "import_module", "__import__", "exec", "eval"}
 # Names become modules here alone, of tables and entry points, or once their user typed them.
 IMPORTERS = {
     *("__init__.py", "benchmarks/__init__.py", "cli/app.py", "evaluation/scorers/__init__.py"),
@@ -86,8 +138,8 @@ IMPORTERS = {
 }
 
 
-def callers(names: set[str]) -> set[str]:
-    """The modules of the package that call one of these functions."""
+def callers(names: Callable[[str], object]) -> set[str]:
+    """The modules of the package that call a function of such a name."""
     found = set()
     for path in PACKAGE.rglob("*.py"):
         called = (
@@ -95,22 +147,46 @@ def callers(names: set[str]) -> set[str]:
             for node in ast.walk(ast.parse(path.read_text()))
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute)
         )
-        if names & set(called):
+        if any(map(names, called)):
             found.add(str(path.relative_to(PACKAGE)))
     return found
 
 
 def test_each_module_that_reads_a_file_of_others_says_which_kind() -> None:
-    unknown = callers(READERS) - set(LOADERS)
+    unknown = callers(READERS.__contains__) - set(LOADERS)
     assert not unknown, "say in LOADERS which kind it reads, and what a stranger's file may do"
     assert set(LOADERS.values()) - {"the reader itself"} <= set(KINDS)
 
 
 def test_names_become_modules_only_where_tables_are() -> None:
-    assert callers({"resolve_name", "import_module", "__import__", "exec", "eval"}) <= IMPORTERS
+    assert callers(IMPORTING.__contains__) <= IMPORTERS
 
 
-def test_the_page_on_security_has_a_line_for_each_kind() -> None:
+def test_each_module_that_opens_a_file_says_whose_it_is() -> None:
+    found = callers(PLAIN_READERS.search)
+    plain = {module for modules in OPENED.values() for module in modules}
+    assert found - set(LOADERS) <= plain, (
+        "say in OPENED whose files it opens, and what keeps them harmless"
+    )
+
+
+def test_children_import_nothing_of_the_current_folder() -> None:
+    """`python -m` alone puts that folder first: a `typer.py` there would run on this machine."""
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            words = [ast.unparse(each) for each in getattr(node, "elts", [])]
+            if "sys.executable" in words and "'-m'" in words:
+                assert "'-P'" in words[: words.index("'-m'")], f"{path}:{node.lineno}"
+
+
+def test_the_page_on_security_has_a_line_for_each_kind_and_names_its_tests() -> None:
     page = (PACKAGE.parent / "docs" / "security.md").read_text()
+    tests = {path.name for path in Path(__file__).parent.rglob("test_*.py")}
     for name, kind in KINDS.items():
-        assert f"| {name} | {kind.may} |" in page, name
+        line = re.search(
+            rf"^\| {name} \| {re.escape(kind.may)} \| .* \| (.+) \|$", page, re.MULTILINE
+        )
+        assert line, name
+        assert set(re.findall(r"`(\w+\.py)`", line[1])) & tests == set(
+            re.findall(r"`(\w+\.py)`", line[1])
+        )

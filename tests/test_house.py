@@ -22,6 +22,10 @@ def test_imports_run_one_way_for_types_too() -> None:
     assert rooms.circles() == []
 
 
+def test_one_class_reads_the_folders_of_trials() -> None:
+    assert rooms.trial_readers() == ["trials/summary.py"]
+
+
 def test_modules_and_functions_have_a_readable_size() -> None:
     assert rooms.long_modules() == []
     assert {name: n for name, n in rooms.function_lengths().items() if n > 80} == {}

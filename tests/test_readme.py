@@ -52,6 +52,13 @@ def test_each_command_is_found_in_a_fresh_shell_on_a_fresh_clone() -> None:
                     assert word in (".venv/bin/autoreproduce", ".venv/bin/python"), line
 
 
+def test_no_page_installs_what_no_index_has() -> None:
+    """An extra is installed from the clone until the package is published."""
+    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+        text = page.read_text(encoding="utf-8")
+        assert not re.search(r"install ['\"]?autoreproduce\b", text), page
+
+
 def test_make_demo_ends_with_the_commands_that_come_next() -> None:
     printed = subprocess.run(
         ["make", "--dry-run", "demo"], cwd=ROOT, capture_output=True, text=True, check=True

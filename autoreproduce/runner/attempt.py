@@ -24,10 +24,10 @@ from autoreproduce.evaluation.result_folder import write_result
 from autoreproduce.models.budget import Budget
 from autoreproduce.models.tape import CallSite, TapeHead, tape_of, write_tape
 from autoreproduce.plugins import found_at, installed
-from autoreproduce.runner.accounts import close_accounts, mark_unisolated, outcome_of
 from autoreproduce.runner.choose import ModelChoice, choose_model
 from autoreproduce.runner.conclude import conclude
 from autoreproduce.runner.machine import hardware
+from autoreproduce.runner.outcome import measured, write_end
 from autoreproduce.runner.readings import missing_readings
 from autoreproduce.runner.request import (
     Request,
@@ -46,7 +46,7 @@ from autoreproduce.solvers import open_solver
 from autoreproduce.task import Task
 from autoreproduce.trials.live import LiveRecord
 from autoreproduce.trials.machines import add_machine
-from autoreproduce.trials.measurement import FILE, Measurement, read_measurement
+from autoreproduce.trials.measurement import FILE, read_measurement
 from autoreproduce.trials.steps import ExecutionResult, ModelResult, Observer
 from autoreproduce.trials.summary import read_json
 from autoreproduce.trials.trial import Outcome, Trial
@@ -146,9 +146,8 @@ def _run(
     sandboxes = _sandboxes(request, task, choice, trial)
     try:
         sandboxes = benchmark_of(task).ready(task, sandboxes)
-        submission, measurement = _measured(request, task, choice, trial, sandboxes)
-        trial.write(FILE, measurement.model_dump_json(indent=1))
-        outcome = outcome_of(submission, measurement, task)
+        submission = _submission(request, task, choice, trial, sandboxes)
+        outcome, measurement = measured(trial, task, submission, sandboxes)
         conclude(trial, task, outcome, measurement, settings, sandboxes)
     except KeyboardInterrupt:
         outcome = Outcome(
@@ -163,10 +162,7 @@ def _run(
             "error": error.kind,
             "retryable": error.retryable,
         }
-    close_accounts(outcome, trial, task, time.monotonic() - began)
-    outcome.warnings += choice.warnings()
-    mark_unisolated(outcome, sandboxes)
-    trial.write_outcome(outcome)
+    write_end(outcome, trial, task, sandboxes, time.monotonic() - began, choice.warnings())
     return outcome
 
 
@@ -207,21 +203,18 @@ def _with_more_runs(
     except KeyboardInterrupt:
         why = "stopped by the user: the same command adds the runs that are missing"
         return outcome.model_copy(update={"status": "stopped", "reason": why, "sentence": ""})
-    close_accounts(outcome, trial, task, outcome.seconds)
-    mark_unisolated(outcome, sandboxes)
-    trial.write_outcome(outcome)
+    write_end(outcome, trial, task, sandboxes, outcome.seconds)
     return outcome
 
 
-def _measured(
+def _submission(
     request: Request, task: Task, choice: ModelChoice, trial: Trial, sandboxes: SandboxSetup
-) -> tuple[Submission, Measurement]:
-    """What the solver submits, and what its benchmark makes of it."""
+) -> Submission:
+    """What the solver submits; a model that can't answer is its failure."""
     try:
-        submission = _submitted(request, task, choice.settings, choice, trial, sandboxes)
+        return _submitted(request, task, choice.settings, choice, trial, sandboxes)
     except (ReplyError, UnusableModelError) as error:
-        submission = Submission("failed", str(error), trial.phase_name)
-    return submission, benchmark_of(task).measure(task, submission, trial, sandboxes)
+        return Submission("failed", str(error), trial.phase_name)
 
 
 def _submitted(

@@ -22,15 +22,14 @@ from autoreproduce.evaluation.submission import (
     submission_folder,
 )
 from autoreproduce.models.errors import shown
-from autoreproduce.runner.accounts import close_accounts, mark_unisolated, outcome_of
 from autoreproduce.runner.conclude import conclude
+from autoreproduce.runner.outcome import measured, write_end
 from autoreproduce.runner.request import refuse_unknown, remember
 from autoreproduce.sandboxes.package_lists import read_requirements, with_packages
 from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.task import Task
 from autoreproduce.trials.chain import TRIAL
 from autoreproduce.trials.folders import trials_below
-from autoreproduce.trials.measurement import FILE
 from autoreproduce.trials.steps import ExecutionResult, Observer
 from autoreproduce.trials.trial import Trial
 
@@ -126,18 +125,14 @@ def _end(request: ScoreRequest, trial: Trial, task: Task, run: OutsideRun | None
         sandboxes = benchmark_of(task).ready(task, sandboxes).of_draw(request.draw)
     sandboxes = with_packages(sandboxes, run.packages if run else ())
     submission = run_submission(trial, task, request.settings, run, sandboxes) if run else not_run()
-    measurement = benchmark_of(task).measure(task, submission, trial, sandboxes)
-    trial.write(FILE, measurement.model_dump_json(indent=1))
-    outcome = outcome_of(submission, measurement, task)
+    outcome, measurement = measured(trial, task, submission, sandboxes)
     if run:
         watched = not request.levels or "structure" in request.levels
         given = request.settings
         conclude(
             trial, task, outcome, measurement, given, sandboxes, structure=watched, outside=run
         )
-    close_accounts(outcome, trial, task, 0.0)
-    mark_unisolated(outcome, sandboxes)
-    trial.write_outcome(outcome)
+    write_end(outcome, trial, task, sandboxes)
 
 
 def _carried(request: ScoreRequest, root: Path) -> CarriedFiles:

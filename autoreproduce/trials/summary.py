@@ -1,10 +1,10 @@
 """A trial in short: what it is and how it ended, as lists, estimates, rows and suites need it.
 
-The files may be another person's, of another version, or damaged: what can't be read is None, and
-nothing raises. Whoever needs the journal too opens the folder by `Trial.read`.
+The files may be another person's, of another version, or damaged: what can't be read is None, which
+`problems` says, and nothing raises. Whoever needs the journal too opens the folder by `Trial.read`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,6 +16,7 @@ from autoreproduce.files.bounded import parse_json
 from autoreproduce.files.shared import read_plain
 from autoreproduce.trials.chain import OUTCOME, TRIAL
 from autoreproduce.trials.folders import trials_below
+from autoreproduce.trials.metrics_file import MAX_BYTES
 from autoreproduce.trials.trial import Outcome, TrialRecord
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -26,16 +27,27 @@ class TrialSummary:
     """The record and the outcome of a trial's folder, each read when it is first asked for."""
 
     folder: Path
+    problems: list[str] = field(default_factory=list, compare=False)
 
     @cached_property
     def record(self) -> TrialRecord | None:
         """What the trial is."""
-        return _read_model(TrialRecord, self.folder / TRIAL)
+        return self.read(TRIAL, TrialRecord)
 
     @cached_property
     def outcome(self) -> Outcome | None:
         """How it ended, None too of one that has not."""
-        return _read_model(Outcome, self.folder / OUTCOME)
+        return self.read(OUTCOME, Outcome)
+
+    def read(self, name: str, kind: type[Model]) -> Model | None:
+        """A file of the folder as `kind`."""
+        text = own_text(self.folder / name)
+        try:
+            return None if text is None else kind.model_validate_json(text)
+        except ValidationError as error:
+            problem = error.errors()[0]["msg"]
+            self.problems.append(f"{name} is damaged ({problem}) and was left out.")
+            return None
 
     @property
     def scored(self) -> Outcome | None:
@@ -57,6 +69,16 @@ def summaries_below(runs: Path) -> list[TrialSummary]:
     return [TrialSummary(folder) for folder in folders]
 
 
+def own_text(path: Path, limit: int = MAX_BYTES) -> str | None:
+    """The text of a plain file of at most `limit` bytes, else None: a link could lead anywhere."""
+    try:
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > limit:
+            return None
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+
+
 def read_json(path: Path) -> dict[str, Any] | None:
     """The object in a JSON file, None if there is none that can be read."""
     try:
@@ -64,10 +86,3 @@ def read_json(path: Path) -> dict[str, Any] | None:
     except (OSError, ValueError, UsageError):
         return None
     return found if isinstance(found, dict) else None
-
-
-def _read_model(kind: type[Model], path: Path) -> Model | None:
-    try:
-        return kind.model_validate(read_json(path))
-    except ValidationError:
-        return None

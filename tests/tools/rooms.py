@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import collections
 import functools
+import re
 import sys
 import tomllib
 from collections.abc import Iterator, Sequence
@@ -122,6 +123,17 @@ def circles() -> list[list[str]]:
     return found
 
 
+def trial_readers() -> list[str]:
+    """Files that parse a trial's record or outcome, beside the trial's own class."""
+    parse = re.compile(r"\b(Outcome|TrialRecord)\.model_validate|\.read\((OUTCOME|TRIAL)\b")
+    return [
+        str(path.relative_to(PACKAGE))
+        for path in modules()
+        if path.relative_to(PACKAGE).as_posix() != "trials/trial.py"
+        and parse.search(path.read_text(encoding="utf-8"))
+    ]
+
+
 def long_modules(most: int = 300) -> list[str]:
     """Modules of more lines than they may have."""
     lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in modules()}
@@ -217,6 +229,7 @@ def figures() -> dict[str, object]:
             lengths[len(lengths) * 9 // 10],
             lengths[-1],
         ),
+        "readers of a trial's folder": trial_readers(),
         "imports that run up": upward(),
         "circles": circles(),
         "modules over 300 lines": long_modules(),

@@ -8,9 +8,7 @@ import math
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
-
-from pydantic import BaseModel, ValidationError
+from typing import Any
 
 from autoreproduce.claims.choices import CHOICES, Choice, parse_choices
 from autoreproduce.claims.verdicts.trial_verdict import FILE as VERDICT
@@ -24,9 +22,9 @@ from autoreproduce.trials.chain import outcome_warning
 from autoreproduce.trials.journal_reader import parse_journal
 from autoreproduce.trials.metrics_file import MAX_BYTES
 from autoreproduce.trials.steps import ExecutionResult
+from autoreproduce.trials.summary import TrialSummary, own_text
 from autoreproduce.trials.trial import Outcome, Step, TrialRecord
 
-Model = TypeVar("Model", bound=BaseModel)
 STAGES = ("overall", "method", "experiment")
 
 
@@ -78,13 +76,14 @@ class Evidence:
 def gather(folder: Path, versions: bool = True) -> Evidence:
     """Read all of a trial folder; without `versions` not the commits, each of which asks git."""
     found = Evidence(folder)
-    found.record = _read_model(
-        folder / "trial.json", TrialRecord, found.problems, "what this trial is, is not known"
-    )
-    found.outcome = _read_model(folder / "outcome.json", Outcome, found.problems, "")
+    trial = TrialSummary(folder, found.problems)
+    found.record = trial.record
+    if found.record is None and not found.problems:
+        found.problems.append("trial.json is missing: what this trial is, is not known.")
+    found.outcome = trial.outcome
     if warning := outcome_warning(folder):
         found.problems.append(f"{warning}; this page may not show what happened.")
-    found.verdict = _read_model(folder / VERDICT, TrialVerdict, found.problems, "")
+    found.verdict = trial.read(VERDICT, TrialVerdict)
     if found.verdict is not None and (problem := claims_problem(folder, found.verdict)):
         found.problems.append(problem)
     found.steps = _read_steps(folder / "steps.jsonl", found.problems)
@@ -99,34 +98,11 @@ def gather(folder: Path, versions: bool = True) -> Evidence:
     return found
 
 
-def own_text(path: Path, limit: int = MAX_BYTES) -> str | None:
-    """The text of a plain file of at most `limit` bytes, else None: a link could lead anywhere."""
-    try:
-        if path.is_symlink() or not path.is_file() or path.stat().st_size > limit:
-            return None
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-
-
 def text_in(tree: Tree, name: str, limit: int = MAX_BYTES) -> str | None:
     """The same of a file that a program may have written."""
     try:
         return tree.read_text(name, limit)
     except (FileNotFoundError, SandboxError):
-        return None
-
-
-def _read_model(path: Path, kind: type[Model], problems: list[str], without: str) -> Model | None:
-    text = own_text(path)
-    if text is None:
-        if without:
-            problems.append(f"{path.name} is missing: {without}.")
-        return None
-    try:
-        return kind.model_validate_json(text)
-    except ValidationError as error:
-        problems.append(f"{path.name} is damaged ({error.errors()[0]['msg']}) and was left out.")
         return None
 
 

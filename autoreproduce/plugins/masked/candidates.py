@@ -200,7 +200,7 @@ def _called(body: Sequence[ast.stmt]) -> set[str]:
     """The names of all functions and methods that are called."""
     nodes = (node for statement in body for node in ast.walk(statement))
     calls = [node.func for node in nodes if isinstance(node, ast.Call)]
-    return {getattr(call, "attr", None) or getattr(call, "id", "") for call in calls}
+    return {str(getattr(call, "attr", "") or getattr(call, "id", "")) for call in calls}
 
 
 def _is_nested(one: MaskableFunction, other: MaskableFunction) -> bool:

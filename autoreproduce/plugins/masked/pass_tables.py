@@ -87,7 +87,7 @@ def memory_tables(attempts: Sequence[Attempt]) -> list[Table]:
     for each in (attempt for attempt in attempts if attempt.counts):
         found = groups.setdefault((each.solver, each.model, each.n), {})
         found.setdefault(each.shown, []).append(each)
-    rows = []
+    rows: list[list[Any]] = []
     for key, ways in sorted(groups.items()):
         for way in [each for each in ("no paper", "renamed") if each in ways and "paper" in ways]:
             both = {a.combined_id for a in ways[way]} & {a.combined_id for a in ways["paper"]}

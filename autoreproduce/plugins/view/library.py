@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from autoreproduce.errors import UsageError
-from autoreproduce.evaluation.report.evidence import own_text
 from autoreproduce.files.bounded import parse_json
 from autoreproduce.files.tree import Tree
 from autoreproduce.plugins.view.listed import (
@@ -24,6 +23,7 @@ from autoreproduce.plugins.view.listed import (
 )
 from autoreproduce.trials.chain import TRIAL
 from autoreproduce.trials.folders import trials_below
+from autoreproduce.trials.summary import own_text
 
 SUITE, STATE = "suite.json", "state.json"
 _READ_FOLDERS = ("history.git", "summaries", "paper", "prompts")

@@ -374,6 +374,6 @@ def test_a_disk_that_is_full_before_a_suite_begins(tmp_path: Path) -> None:
 
 
 def test_an_agents_gateway_that_ended_is_retried_and_nobodys_failure(tmp_path: Path) -> None:
-    outcome = Outcome(status="stopped", reason="", details={"error": "gateway"})
+    outcome = Outcome(status="stopped", reason="", details={"error": "gateway", "retryable": True})
     ended, again = of_outcome(SimpleNamespace(outcome=outcome), out_of_money=False)
     assert (ended.status, again) == ("not scored", True)

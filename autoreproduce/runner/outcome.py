@@ -8,13 +8,17 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from autoreproduce.benchmarks import benchmark_of
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.scorers.gap import signed_gap
 from autoreproduce.sandboxes.setup import NO_ISOLATION
+from autoreproduce.trials.measurement import FILE
 from autoreproduce.trials.steps import dollars_of, model_results, usage_of
 from autoreproduce.trials.trial import Outcome
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from autoreproduce.contracts import Submission
     from autoreproduce.sandboxes.setup import SandboxSetup
     from autoreproduce.task import Task
@@ -55,20 +59,39 @@ def outcome_of(submission: Submission, measurement: Measurement, task: Task) -> 
     return outcome
 
 
-def mark_unisolated(outcome: Outcome, sandboxes: SandboxSetup) -> None:
-    """Say first of all if programs ran without isolation, now or before."""
-    if sandboxes.unisolated or not outcome.isolated:
-        outcome.isolated = False
-        outcome.warnings = list(dict.fromkeys([NO_ISOLATION, *outcome.warnings]))
-
-
 def _void_reason(integrity: Integrity | None) -> str:
     """A fabricated result counts as none: what shows that it is one."""
     findings = integrity.findings if integrity else []
     return "the result is void: " + "; ".join(each.text for each in findings if each.void)
 
 
-def close_accounts(outcome: Outcome, trial: Trial, task: Task, seconds: float) -> None:
+def measured(
+    trial: Trial, task: Task, submission: Submission, sandboxes: SandboxSetup
+) -> tuple[Outcome, Measurement]:
+    """What the task's benchmark makes of a submission, written down, and the outcome so far."""
+    measurement = benchmark_of(task).measure(task, submission, trial, sandboxes)
+    trial.write(FILE, measurement.model_dump_json(indent=1))
+    return outcome_of(submission, measurement, task), measurement
+
+
+def write_end(
+    outcome: Outcome,
+    trial: Trial,
+    task: Task,
+    sandboxes: SandboxSetup,
+    seconds: float = 0.0,
+    warnings: Sequence[str] = (),
+) -> None:
+    """Close the accounts and write the outcome, with what is to be said first of all."""
+    _close_accounts(outcome, trial, task, seconds)
+    outcome.warnings += warnings
+    if sandboxes.unisolated or not outcome.isolated:
+        outcome.isolated = False
+        outcome.warnings = list(dict.fromkeys([NO_ISOLATION, *outcome.warnings]))
+    trial.write_outcome(outcome)
+
+
+def _close_accounts(outcome: Outcome, trial: Trial, task: Task, seconds: float) -> None:
     """Fill in usage, cost, seconds and, where there is a metric, its distance from the
     reference.
     """
