@@ -9,6 +9,7 @@ import pytest
 
 from autoreproduce.config import Settings
 from autoreproduce.errors import AutoReproduceError, TrialError, UsageError
+from autoreproduce.evaluation.judging.program import read_program
 from autoreproduce.evaluation.report import write_report
 from autoreproduce.evaluation.report.wording import own_command
 from autoreproduce.evaluation.tables.write import make_folder
@@ -232,3 +233,11 @@ def test_a_grading_follows_no_link_to_what_was_handed_in(tmp_path: Path) -> None
     (tmp_path / "g" / "submission").symlink_to(tmp_path / "private")
     with pytest.raises(AutoReproduceError, match="is a link"):
         read_evidence(GradeRequest(str(tmp_path / "g"), tmp_path, Settings(), None))
+
+
+@pytest.mark.parametrize("line", ["# coding: unicode_escape", "#!x\n# -*- coding: utf-7 -*-"])
+def test_a_text_that_python_reads_otherwise_is_none_for_a_judge(tmp_path: Path, line: str) -> None:
+    (tmp_path / "main.py").write_text(f"{line}\n#\\u000aprint('hidden')\n")
+    (tmp_path / "own.py").write_text("# -*- coding: UTF-8 -*-\nprint('seen')\n")
+    program = read_program(str(tmp_path))
+    assert list(program.files) == ["own.py"] and "encoding" in program.unread["main.py"]

@@ -5,6 +5,7 @@ workspace of a trial. Nothing of it is run here; links are not followed, and wha
 text (data, pictures, weights) is named and left out.
 """
 
+import re
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -32,6 +33,7 @@ SKIPPED = {
     "site-packages",
 }
 NO_CODE = "no code"
+_ENCODING = re.compile(r"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 WRITTEN = {"metrics.json", "package-lock.json"}  # by programs, not by people
 
 
@@ -216,10 +218,22 @@ def _read_text(tree: Tree, entry: TreeEntry, kinds: Collection[str]) -> tuple[st
         text = tree.read_text(entry.name, most)
     except (SandboxError, FileNotFoundError) as error:
         return None, f"it cannot be read: {error}"
+    if declared := _other_encoding(text):
+        return None, f"it declares the encoding {declared}: Python would run another text"
     code, why = _notebook_code(text) if notebook else (text, "")
     if len(code or "") > LARGEST:
         return None, f"larger than {LARGEST:,} bytes"
     return code, why
+
+
+def _other_encoding(text: str) -> str:
+    """The encoding that a program declares in its first two lines (PEP 263) if it's none in which
+    its text means what is read here: `unicode_escape` turns comments into code.
+    """
+    head = (_ENCODING.match(line) for line in text.split("\n", 2)[:2])
+    named = next((found[1] for found in head if found), "utf-8")
+    plain = re.sub("[-_]", "", named.lower())
+    return "" if plain.startswith(("utf8", "ascii", "usascii", "latin1", "iso8859")) else named
 
 
 def _notebook_code(text: str) -> tuple[str | None, str]:
