@@ -92,6 +92,7 @@ def test_every_page_has_its_head_from_one_place() -> None:
         "scores.html.j2",
         "site.html.j2",
         "board.html.j2",
+        "board_part.html.j2",
     }
     assert all('{% include "head.html.j2" %}' in t.read_text() for t in whole)
     assert "Content-Security-Policy" in (templates / "head.html.j2").read_text()

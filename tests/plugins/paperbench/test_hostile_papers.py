@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from autoreproduce.errors import SandboxError, UsageError
+from autoreproduce.config import Settings
+from autoreproduce.errors import SandboxError, TrialError, UsageError
 from autoreproduce.files.tree import Tree
 from autoreproduce.plugins.paperbench.files import read_submission
+from autoreproduce.plugins.paperbench.grade import GradeRequest, read_evidence
 from autoreproduce.plugins.paperbench.grade_tables import read_gradings
 from autoreproduce.plugins.paperbench.papers import load_paper
 from autoreproduce.plugins.paperbench.reproduction import UNHASHED, _digests_after, hand_in
@@ -101,3 +103,14 @@ def test_a_submission_cannot_forge_what_stands_around_it(tmp_path: Path) -> None
     lines = found.files["README.md"].splitlines()
     assert [line for line in lines if line.startswith(("~~~~", "===", "# What", "## The"))] == []
     assert "# A README" in lines and "| === train.py ===" in lines
+
+
+def test_a_grading_follows_no_link_to_what_was_handed_in(tmp_path: Path) -> None:
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private" / "conf.py").write_text("KEY = 'SECRET'")
+    (tmp_path / "g").mkdir()
+    run = {"exit_code": 0, "limit_seconds": 1, "started": "2026", "sandbox": "bubblewrap"}
+    (tmp_path / "g" / "reproduction.json").write_text(json.dumps(run))
+    (tmp_path / "g" / "submission").symlink_to(tmp_path / "private")
+    with pytest.raises(TrialError, match="is a link"):
+        read_evidence(GradeRequest(str(tmp_path / "g"), tmp_path, Settings(), None))
