@@ -64,7 +64,9 @@ def test_longer_papers_take_more_and_the_phases_sum_up() -> None:
     assert short["output"] == long["output"]
     whole = long["dollars"]
     phases = [part["dollars"] for part in long.phases.values()]
-    assert whole and sum(one.value for one in phases if one) == pytest.approx(whole.value, rel=1e-3)  # tokens are whole
+    assert whole and sum(one.value for one in phases if one) == pytest.approx(
+        whole.value, rel=1e-3
+    )  # tokens are whole
     assert whole.low < whole.value < whole.high
     assert not estimate(TrialKind("t", "full", "nobody's"), PRICED, []).figures
 
