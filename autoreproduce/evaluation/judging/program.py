@@ -218,9 +218,9 @@ def _read_text(tree: Tree, entry: TreeEntry, kinds: Collection[str]) -> tuple[st
         text = tree.read_text(entry.name, most)
     except (SandboxError, FileNotFoundError) as error:
         return None, f"it cannot be read: {error}"
-    if declared := _other_encoding(text):
-        return None, f"it declares the encoding {declared}: Python would run another text"
     code, why = _notebook_code(text) if notebook else (text, "")
+    if declared := _other_encoding(text):
+        code, why = None, f"it declares the encoding {declared}: Python would run another text"
     if len(code or "") > LARGEST:
         return None, f"larger than {LARGEST:,} bytes"
     return code, why

@@ -180,7 +180,7 @@ def test_in_a_suite_the_solver_is_the_code(tmp_path: Path) -> None:
     suite.write_text(f'name: v\ntasks: [{task}]\nsolver: "code:{handed_in(tmp_path)}"\n')
     with chat_server([CLAIMS, PLAN, FOUND, json.dumps({"notes": []})]) as server:
         how = {"sandbox": "process", "model": "any", "base_url": server.base_url}
-        autoreproduce.run_suite(suite, out=tmp_path / "runs", **how)
+        autoreproduce.run_suite(suite, trust=True, out=tmp_path / "runs", **how)
     [verdict] = (tmp_path / "runs").rglob("verdict.json")
     found = verdict_of(verdict.parent)
     assert found and found.claims[0].verdict.word == "reproduced"
