@@ -155,12 +155,14 @@ def test_a_list_is_searched_curves_are_live_and_several_trials_are_compared(
         wait_for(lambda: "1 of 3" in text_of(browser, "#shown"), "searched")
         browser.find_element("link text", "third").click()
         for epoch in range(1, 5):
-            live.output(f"epoch {epoch}/8 loss {1 / epoch}\n")
+            live.output(f"epoch {epoch}/8 loss {1 / epoch} acc {epoch / 9}\n")
         wait_for(lambda: browser.find_elements("css selector", "#plots canvas"), "drawn")
         drawn = "return document.querySelector('#plots canvas')?.getAttribute('aria-label')"
         wait_for(lambda: "from 1 to 0.25" in browser.execute_script(drawn), "up to the newest")
         wait_for(lambda: "50 % of its steps" in text_of(browser, "#now"), "counted")
         assert "measured no number" not in text_of(browser, "body")
+        fits = "return [...document.querySelectorAll('#plots figure')].map(f => f.scrollWidth <= f.clientWidth)"
+        assert browser.execute_script(fits) == [True, True], "side by side"
         click(browser, "[name=log]")
         wait_for(lambda: "logarithmic" in text_of(browser, "#plots"), "logarithmic")
         live.output("epoch 5/8 loss 0.2\n")

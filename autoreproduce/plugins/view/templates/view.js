@@ -164,12 +164,19 @@ function plot(anew = false) {
   if (!room || !data) return;
   const form = document.querySelector("form.curves");
   const [size, log] = [Number(form.elements.smooth.value), form.elements.log.checked];
-  for (const one of JSON.parse(data.textContent)) {
+  const asked = JSON.parse(data.textContent);
+  for (const { title } of asked) { // all of them before any is drawn: they share the width
+    const known = drawn.get(title);
+    if (!known || !room.contains(known.figure)) drawn.set(title, { figure: room.appendChild(document.createElement("figure")) });
+  }
+  if (room.children.length !== Number(room.dataset.drawn ?? 0)) anew = true;
+  room.dataset.drawn = room.children.length;
+  for (const one of asked) {
     const lines = [one.title, ...Object.keys(one.lines)].join();
     const values = joined(one, size, log);
     let held = drawn.get(one.title);
-    if (anew || !held || held.lines !== lines || !room.contains(held.figure)) {
-      const figure = held && room.contains(held.figure) ? held.figure : room.appendChild(document.createElement("figure"));
+    if (anew || held.lines !== lines) {
+      const figure = held.figure;
       figure.className = "chart";
       figure.replaceChildren(document.createElement("figcaption"));
       held = { figure, lines, chart: new uPlot(options(one, figure.clientWidth || 360, log), values, figure) };
