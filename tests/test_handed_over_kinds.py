@@ -61,6 +61,7 @@ LOADERS = {
     "plugins/paperbench/reproduction.py": "program",
     "plugins/paperbench/rerun.py": "program",
     "plugins/paperbench/rubric.py": "rubric",
+    "plugins/tables/submission.py": "submission",
     "runner/conclude.py": "trial",
     "runner/past_trials.py": "the reader itself",
     "runner/preview.py": "paper",

@@ -113,6 +113,7 @@ KINDS: Mapping[str, Kind] = {
     "task folder": Kind("nothing: only those that ship are looked for"),
     "rubric": Kind("ask about files of a submission"),
     "lineage entry": Kind("tell of a cited paper and its files"),
+    "submission": Kind("name tasks that ship, programs beside it, and commands for the sandbox"),
     "program": Kind("run in the sandbox, read as plain files", "--requirements, --beside, --data"),
     "settings": Kind("set what reaches nothing outside", "the same as a flag"),
     "model server": Kind("answer within its time and size"),

@@ -49,8 +49,13 @@ def table(
 def board(
     *,
     folders: Annotated[
-        list[Path], typer.Argument(metavar="DIR", help="suites' folders, or folders of trials")
-    ],
+        list[Path] | None,
+        typer.Argument(metavar="DIR", help="suites' folders, or folders of trials"),
+    ] = None,
+    submission: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="run the programs of this file too; may be repeated"),
+    ] = None,
     profile: Annotated[str, typer.Option(help="only trials of this profile")] = "",
     out: Annotated[
         Path | None, typer.Option(help="where the page and its tables go [first DIR/board]")
@@ -61,13 +66,21 @@ def board(
     json: Json = False,
 ) -> None:
     """One page: systems by task, in quality and cost."""
+    from autoreproduce.evaluation.tables.model import Cell
     from autoreproduce.evaluation.tables.write import data, markdown, write_tables
     from autoreproduce.plugins.tables.board import board_tables, read_board, systems_of
     from autoreproduce.plugins.tables.board_page import write_board
+    from autoreproduce.plugins.tables.submission import measure_submission, missing_table
     from autoreproduce.runner.api_results import note_to_stderr
 
-    systems = systems_of(read_board(folders, profile, note_to_stderr))
-    made, home = board_tables(systems), out or folders[0] / "board"
+    if not (given := list(folders or ())) and not (submission and out):
+        raise UsageError("a board of nothing", fix="name a folder, or --submission and --out")
+    home, missing = out or given[0] / "board", list[list[Cell]]()
+    for file in submission or ():
+        trials, without = measure_submission(file, home, note_to_stderr)
+        given, missing = [*given, trials], missing + without
+    systems = systems_of(read_board(given, profile, note_to_stderr))
+    made = board_tables(systems) + ([missing_table(missing)] if missing else [])
     write_tables(made, home)
     page = write_board(systems, made, home, site)
     for one in made:

@@ -17,6 +17,7 @@ from autoreproduce.evaluation.submission import lay_out
 from autoreproduce.evaluation.tables.rows import TrialRow
 from autoreproduce.plugins.tables.board import board_tables, read_board, systems_of
 from autoreproduce.plugins.tables.board_page import write_board
+from autoreproduce.plugins.tables.submission import measure_submission, read_submission
 from autoreproduce.trials.trial import Outcome
 
 
@@ -137,6 +138,43 @@ def test_a_site_has_a_page_for_each_system_task_and_trial(suite, tmp_path):
     trials = {"trials/1.html", "trials/2.html"}
     assert seen == {"board.html", "system-1.html", "task-1.html", *trials}
     assert "theirs" not in (tmp_path / "o/trials/1.html").read_text()
+
+
+@pytest.mark.slow
+def test_a_submission_s_programs_are_run_here_and_those_without_a_number_are_listed(tmp_path):
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken/main.py").write_text("raise SystemExit('no GPU here')\n")
+    programs = [{"task": "humanmac", "code": name} for name in ("broken", "absent")]
+    file = tmp_path / "submission.yaml"
+    file.write_text(json.dumps({"system": "theirs 1.0", "programs": programs}))
+    command = ["board", "--submission", str(file), "--out", str(tmp_path / "o"), "--json"]
+    done = CliRunner().invoke(app, command, env={"AUTOREPRODUCE_SANDBOX": "process"})
+    assert done.exit_code == 0, done.output
+    tables = {each["name"]: each["rows"] for each in map(json.loads, done.stdout.splitlines())}
+    [line] = tables["board"]
+    assert line["system"] == "theirs 1.0" and line["execution"]["mean"] == 0
+    assert [row["task"] for row in tables["board-missing"]] == ["humanmac", "humanmac"]
+    journal = tmp_path / "o/submissions/theirs 1.0/humanmac-1/steps.jsonl"
+    before = journal.stat().st_mtime_ns
+    again = CliRunner().invoke(app, command, env={"AUTOREPRODUCE_SANDBOX": "process"})
+    assert again.exit_code == 0 and journal.stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize("code", ["/etc", "../theirs", "a/../../b"])
+def test_a_submission_names_programs_beside_it_alone(code, tmp_path):
+    file = tmp_path / "submission.yaml"
+    file.write_text(json.dumps({"system": "s", "programs": [{"task": "lsm", "code": code}]}))
+    with pytest.raises(UsageError, match="not beside the file"):
+        read_submission(file)
+
+
+def test_a_link_of_a_submission_leads_nowhere(tmp_path):
+    (tmp_path / "sent").mkdir()
+    (tmp_path / "sent/code").symlink_to(tmp_path)
+    file = tmp_path / "sent/submission.yaml"
+    file.write_text(json.dumps({"system": "s", "programs": [{"task": "lsm", "code": "code"}]}))
+    with pytest.raises(UsageError, match="leads out of"):
+        measure_submission(file, tmp_path / "o", print)
 
 
 @pytest.mark.parametrize(
