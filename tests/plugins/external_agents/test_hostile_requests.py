@@ -18,6 +18,8 @@ CHAT = "http://gateway/v1/chat/completions"
     [
         (r'{"messages": [{"role": "user", "content": "half \ud83d"}]}', 200),
         (r'{"messages": [{"role": "user", "content": "a"}], "stop": ["\udc00"]}', 200),
+        ('{"messages": [{"role": "user", "content": "a"}], "stop": 5}', 400),
+        ('{"messages": [{"role": "user", "content": "a"}], "stop": [5]}', 400),
         ('{"messages": [{"role": "user", "content": "a"}], "tools": [1e999]}', 400),
         ('{"messages": [{"role": "user", "content": "a"}], "tools": [%s]}' % ("9" * 999), 400),
     ],

@@ -19,6 +19,7 @@ from autoreproduce.plugins.external_agents.gateway.exchange import (
     joined,
     picture,
     sequence,
+    stops,
 )
 from autoreproduce.trials.steps import TokenCounts
 
@@ -38,12 +39,11 @@ class ChatCompletions:
 
     def read(self, body: Body) -> ModelRequest:
         """See WireProtocol."""
-        stop = body.get("stop")
         return ModelRequest(
             messages=[_message(each) for each in sequence(body, "messages")],
             tools=[_tool(each) for each in sequence(body, "tools")],
             tool_choice=chosen_tool(body.get("tool_choice")),
-            stop=[stop] if isinstance(stop, str) else stop or None,
+            stop=stops(body, "stop"),
             stream=bool(body.get("stream")),
             model=str(body.get("model", "")),
             usage_in_stream=bool((body.get("stream_options") or {}).get("include_usage")),

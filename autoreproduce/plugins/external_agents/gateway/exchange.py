@@ -117,6 +117,14 @@ def sequence(body: Body, key: str) -> list[Any]:
     return found
 
 
+def stops(body: Body, key: str) -> list[str] | None:
+    """The texts at which a reply ends, one or a list; None without. Raises CommandError."""
+    found = [body[key]] if isinstance(body.get(key), str) else sequence(body, key)
+    if not all(isinstance(each, str) for each in found):
+        raise CommandError(f"{key} must be texts")
+    return found or None
+
+
 def arguments_of(given: Any) -> str:
     """A tool's arguments as a JSON object's text; what is none is in one under `arguments`."""
     try:

@@ -23,6 +23,7 @@ from autoreproduce.plugins.external_agents.gateway.exchange import (
     joined,
     picture,
     sequence,
+    stops,
 )
 
 ERRORS: dict[Fault, str] = {
@@ -53,7 +54,7 @@ class Google:
             messages=[*head, *messages] if messages else [],
             tools=[] if mode == "NONE" else _tools(sequence(body, "tools")),
             tool_choice=_chosen(choice) if mode == "ANY" else "",
-            stop=sequence(settings, "stopSequences") or None,
+            stop=stops(settings, "stopSequences"),
             stream=bool(body.get("stream")),
             model=str(body.get("model", "")),
         )

@@ -22,6 +22,7 @@ from autoreproduce.plugins.external_agents.gateway.exchange import (
     joined,
     picture,
     sequence,
+    stops,
 )
 
 ERRORS: dict[Fault, str] = {
@@ -55,7 +56,7 @@ class Messages:
             tool_choice={"any": "any", "tool": str(choice.get("name", ""))}.get(
                 str(choice.get("type")), ""
             ),
-            stop=sequence(body, "stop_sequences") or None,
+            stop=stops(body, "stop_sequences"),
             stream=bool(body.get("stream")),
             model=str(body.get("model", "")),
         )
