@@ -144,7 +144,7 @@ def test_a_list_with_a_name_twice_or_a_missing_field_is_refused() -> None:
 def test_the_same_plan_again_asks_nobody(paper: Path, server: Server) -> None:
     source = named_paper("paper.md")
     first = plan_paper(source, settings(server), Budget(), quiet, Path("data"))
-    again = plan_paper(source, Settings(runs_dir="runs"), Budget(), quiet)
+    again = plan_paper(source, Settings(runs_dir="runs", cache_dir="cache"), Budget(), quiet)
     assert (first.earlier, again.earlier, len(server.requests)) == (False, True, 1)
     assert again.plan == first.plan
     assert first.plan.usage == {"input": 100, "cached": 0, "output": 20, "reasoning": 0}

@@ -35,8 +35,7 @@ def role(prompt: str) -> str:
     for mark, name in (
         ("for the code agent, who does not see the paper", "specify"),
         ("Write the body", "write"),
-        ("Find the cause", "analyse"),
-        ("Carry out the analysis", "edit"),
+        ("The run did not pass", "edit"),
         ("so that this is met", "improve"),
         ("This version runs", "review"),
     ):
@@ -55,8 +54,6 @@ def model(first: str, reviews: list[str]):
                 return SPECIFIED
             case "write":
                 return edit(prompt, first)
-            case "analyse":
-                return "`value` is not defined: it should be `values`."
             case "edit":
                 return edit(prompt, GOOD, "sum\\(value\\)")
             case "improve":
@@ -72,7 +69,7 @@ def test_it_specifies_writes_mends_and_is_checked_against_the_paper(run):
         done = run(server, solver="autoreproduce")
     assert done.outcome.metric == 1, done.outcome.reason
     asked = [role(request.prompt) for request in server.requests]
-    assert asked == ["specify", "write", "analyse", "edit", "review"]
+    assert asked == ["specify", "write", "edit", "review"]
     assert "The mean is the sum by the count" in server.requests[0].prompt, (
         "the research agent reads the paper"
     )
