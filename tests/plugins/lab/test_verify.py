@@ -142,7 +142,6 @@ def test_after_an_outage_nothing_is_planned_or_run_again(tmp_path: Path) -> None
     assert found and found.claims[0].verdict.word == "reproduced"
 
 
-@needs_suites
 @pytest.mark.slow
 def test_a_run_that_is_out_of_time_is_planned_anew(tmp_path: Path) -> None:
     code = handed_in(tmp_path)
@@ -151,11 +150,11 @@ def test_a_run_that_is_out_of_time_is_planned_anew(tmp_path: Path) -> None:
     )
     replies = [CLAIMS, json.dumps({"command": "python all.py"}), PLAN, FOUND, '{"notes": []}']
     with chat_server(replies) as server:
-        how = {"model": "any", "base_url": server.base_url, "time_limit_minutes": 0.04}
+        how = {"model": "any", "base_url": server.base_url, "time_limit_minutes": 0.1}
         settings = settings_for("process", runs_dir=tmp_path / "runs", **how)
         done = verify(code, paper=tmp_path / "paper.md", settings=settings)
         again = server.requests[2].prompt
-    assert "It was stopped after 0.04 minutes" in again and "first part done" in again
+    assert "It was stopped after 0.1 minutes" in again and "first part done" in again
     assert isinstance(done, Reproduction) and verdict_of(done.path).overall.reproduced == 1
 
 
@@ -173,6 +172,7 @@ def test_scripts_that_are_asked_for_are_shown_first(tmp_path: Path) -> None:
     ]
 
 
+@needs_suites
 @pytest.mark.slow
 def test_in_a_suite_the_solver_is_the_code(tmp_path: Path) -> None:
     task = f'{{name: means, metric: "first_claim:higher", paper: {tmp_path}/paper.md}}'
