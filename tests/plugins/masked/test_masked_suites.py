@@ -38,7 +38,8 @@ def test_a_masked_task_is_of_its_benchmark_and_none_of_the_users_own(tmp_path: P
     )
     assert run(file, "http://127.0.0.1:1").exit_code == 0
     records = list((tmp_path / "out").glob("trials/*/*/*/trial.json"))
-    assert [Trial.read(each.parent).record.benchmark for each in records] == ["autoexperiment"]
+    tasks = [Trial.read(each.parent).record.stored_task() for each in records]
+    assert [task.benchmark for task in tasks] == ["autoexperiment"]
 
 
 @pytest.mark.parametrize("flags", [["--n", "²"], ["--budget", "much", "--dry-run"]])
