@@ -6,9 +6,11 @@ prompts. The file holds no method yet, so there is nothing to review against the
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from autoreproduce.method.phase import Phase, PhaseResult, full_run_values
+from autoreproduce.trials.summary import read_json
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 FILE, COMMAND = "data.py", "python data.py"
 LISTED = 40  # files of the data's folder
+LISTING = "data_files.json"  # in the trial's folder
 FACTS = 4_000  # characters of data.py's output that later prompts hold
 
 
@@ -35,13 +38,21 @@ class DataAcquisition(Phase):
         in the data's folder.
         """
         seconds = round(bench.settings.method.dry_run_seconds)
-        files = listed_data(bench.task.data_dir)
-        return {"seconds": seconds, "data_files": files, **full_run_values(bench)}
+        return {"seconds": seconds, "data_files": _listing(bench), **full_run_values(bench)}
 
     def end(self, bench: Workbench, result: PhaseResult) -> None:
         """Save what data.py printed as facts for later prompts."""
         if result.run is not None and result.status != "failed":
             _save_facts(bench, result.run)
+
+
+def _listing(bench: Workbench) -> list[str]:
+    """As it was when the trial began: a file more in your folder must not keep it from resuming."""
+    kept = read_json(bench.trial.folder / LISTING)
+    if kept is None:
+        kept = {"files": listed_data(bench.task.data_dir)}
+        bench.trial.write(LISTING, json.dumps(kept))
+    return [str(each) for each in kept.get("files", ())]
 
 
 def listed_data(folder: Path | None) -> list[str]:
