@@ -91,7 +91,9 @@ def run(folder: Path, *command: str, code: int = 0) -> subprocess.CompletedProce
         "HOME": str(folder),
         "AUTOREPRODUCE_CACHE_DIR": str(folder / "cache"),
     }
-    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=1300)
+    done = subprocess.run(
+        command, cwd=folder, env=env, capture_output=True, text=True, timeout=1300
+    )
     assert done.returncode == code, done.stdout[-3000:] + done.stderr[-3000:]
     return done
 

@@ -64,7 +64,7 @@ def note_own_folder(cache: Path, folder: Path) -> None:
     if not place.is_file() and any(folder.iterdir()):
         raise UsageError(
             f"{folder} was not made here, and what it holds would be believed",
-            fix="move it away, or name another folder by --out or AUTOREPRODUCE_RUNS_DIR",
+            fix="move it away, or set AUTOREPRODUCE_RUNS_DIR to another folder",
         )
     _touch(place)
 

@@ -106,6 +106,8 @@ def plan_paper(
     be read, ReplyError if two replies cannot be used.
     """
     folder = source.folder(settings)
+    if not (folder / FILE).exists():  # an unknown price is asked for before a folder exists
+        check_price([open_research_model(settings)[0]], settings, budget)
     note_own_folder(settings.cache_dir, folder)
     plan = plan_of(folder)
     if plan is not None:
@@ -141,7 +143,6 @@ def _asked_plan(
 ) -> PaperPlan:
     """What the research agent makes of the paper, with what its calls cost."""
     name, model = open_research_model(settings)
-    check_price([name], settings, budget)
     folder = source.folder(settings)
     paper = read_paper(
         settings, folder, arxiv_id=source.arxiv, file=source.file, digest=None, note=note
