@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Awaitable, Callable
 from functools import cache
 from importlib.resources import files
@@ -13,13 +12,13 @@ from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
-from starlette.routing import Route
+from starlette.routing import Mount, Route
 
 from autoreproduce.errors import AutoReproduceError
 from autoreproduce.evaluation.report.page import environment, template_file
 from autoreproduce.plugins.view import events, pages
 from autoreproduce.plugins.view.compared import MOST_COMPARED, comparison_page
-from autoreproduce.plugins.view.guard import Guard, form_is_ours
+from autoreproduce.plugins.view.guard import Guard
 from autoreproduce.plugins.view.library import Library, UnknownKeyError
 from autoreproduce.plugins.view.listed import ended_stamp, output_stamp
 from autoreproduce.plugins.view.processes import Processes, StartRequest, uploaded_pdf
@@ -81,21 +80,13 @@ class Pages:
         """An endpoint that changes something, and leads back to the page it was asked from."""
 
         async def endpoint(request: Request) -> Response:
-            if not await form_is_ours(request, self.token):
-                return Response("the form has no token\n", 403)
             await run_in_threadpool(act, request.path_params["key"])
             return RedirectResponse(request.url.path.rpartition("/")[0], 303)
 
         return endpoint
 
     async def start(self, request: Request) -> Response:
-        """Start a trial of the PDF in the body. The token is in a header, which no form of another
-        page can send.
-        """
-        if not secrets.compare_digest(
-            request.headers.get("x-token", "").encode(), self.token.encode()
-        ):
-            return Response("the request has no token\n", 403)
+        """Start a trial of the PDF in the body."""
         asked = StartRequest.of(request.query_params)
         paper = await uploaded_pdf(request, self.library.root)
         await run_in_threadpool(self.processes.start, asked, paper, self.library.root)
@@ -104,11 +95,11 @@ class Pages:
     def _html(
         self, template: str, content: Callable[[Request], dict[str, Any]], request: Request
     ) -> str:
-        return self._filled(template, request, content(request))
+        return self._filled(template, content(request))
 
-    def _filled(self, template: str, request: Request, content: dict[str, Any]) -> str:
+    def _filled(self, template: str, content: dict[str, Any]) -> str:
         page = _environment().get_template(template)
-        html = page.render(token=self.token, path=request.url.path, **content)
+        html = page.render(base=f"/{self.token}", **content)
         return html.encode("utf-8", "replace").decode("utf-8")
 
     async def list_events(self, request: Request) -> Response:
@@ -128,7 +119,7 @@ class Pages:
     def refused(self, request: Request, error: Exception) -> Response:
         """A page for an error of ours."""
         status = 404 if isinstance(error, UnknownKeyError) else 400
-        return HTMLResponse(self._filled("error.html.j2", request, {"error": str(error)}), status)
+        return HTMLResponse(self._filled("error.html.j2", {"error": str(error)}), status)
 
     def _index(self, request: Request) -> dict[str, Any]:
         return pages.index(self.library, _query(request))
@@ -184,7 +175,7 @@ def make_app(
     """The application for a server at `port` of this machine; `ending` is true once it ends."""
     shown = Pages(library, token, ending)
     return Starlette(
-        routes=shown.routes(),
+        routes=[Mount(f"/{token}", routes=shown.routes())],
         middleware=[Middleware(Guard, token=token, port=port)],
         exception_handlers={AutoReproduceError: shown.refused},
     )

@@ -13,7 +13,7 @@ ADDRESS = "127.0.0.1"
 
 
 def serve(folder: Path, port: int, announce: Callable[[str], None]) -> None:
-    """Serve the pages over `folder`; `announce` gets the address with its token.
+    """Serve the pages over `folder`; `announce` gets the address, which has a token.
 
     `port` 0 takes a free one. Raises UsageError for a folder that is none, a port that is taken,
     and if the extra is not installed.
@@ -40,7 +40,7 @@ def serve(folder: Path, port: int, announce: Callable[[str], None]) -> None:
             server_header=False,
         )
         server = uvicorn.Server(config)
-        announce(f"http://{ADDRESS}:{number}/?token={token}")
+        announce(f"http://{ADDRESS}:{number}/{token}/")
         with contextlib.suppress(KeyboardInterrupt):
             server.run(sockets=[listening])
 
