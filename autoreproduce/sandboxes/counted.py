@@ -152,7 +152,7 @@ class TrialSandbox:
     `counted` gives what that run sees, of the draw that it is asked for or of a new one;
     `open_over` opens a sandbox over a folder. Both are None if nothing is withheld from the run,
     which then sees `data_dir` as every other. Else a command of either kind sees a view of its own
-    of the data's `files`; in Docker, whose container stays, that is so in the run that counts.
+    of the data's `files`, in Docker in a container of its own.
     """
 
     def __init__(
@@ -177,7 +177,7 @@ class TrialSandbox:
         mounts: Mapping[str, Path] | None = None,
     ) -> Execution:
         """See autoreproduce.Sandbox."""
-        data = self._data if self._counted and self.name != "docker" else None
+        data = self._data if self._counted else None
         return self._over(data, command, timeout, on_output, mounts or {}, watched=bool(data))[0]
 
     def execute_counted(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from sandbox_fixtures import Make, make
-from sandbox_helpers import ALL
+from sandbox_helpers import ALL, ISOLATING
 
 from autoreproduce import Sandbox
 from autoreproduce.sandboxes.counted import (
@@ -92,10 +92,11 @@ print(json.dumps([seen, max(one.st_ctime for one in stats) - min(one.st_ctime fo
 """
 
 
+@pytest.mark.parametrize("kind", ISOLATING)
 def test_names_times_and_arguments_do_not_tell_the_run_that_counts(
-    make: Make, tmp_path: Path
+    make: Make, tmp_path: Path, kind: str
 ) -> None:
-    plain = make("bubblewrap")
+    plain = make(kind)
     data, decoys = tmp_path / "data", tmp_path / "decoys"
     (data / "more").mkdir()
     (data / "raw.txt").write_text("what was fetched")
@@ -106,7 +107,7 @@ def test_names_times_and_arguments_do_not_tell_the_run_that_counts(
     (tmp_path / "data" / "data.json").write_text("{}")
 
     def over(folder: Path) -> Sandbox:
-        other = make("bubblewrap")
+        other = make(kind)
         other._data = folder  # type: ignore[attr-defined]
         return other
 

@@ -33,8 +33,9 @@ from autoreproduce.trials.journal import now, write_whole
 
 CONTROL = "reference"
 # The values by which a level says that something is wrong: below, or from there on. Of structure:
-# live trials, which are honest, had 91.5 and more (docs/results-log.md).
-BELOW = {"execution": 0.5, "integrity": 1.0, StructureScorer.name: 90.0, "mixed": 50.0}
+# live trials, which are honest, had 91.5 and more (docs/results-log.md). What is "unchecked" has
+# 0.75 of integrity: nothing was found, so nothing was caught.
+BELOW = {"execution": 0.5, "integrity": 0.75, StructureScorer.name: 90.0, "mixed": 50.0}
 FROM = {"gap": 0.5}
 
 
@@ -82,13 +83,20 @@ class AttackRow:
         return [level for level, value in self.values.items() if catches(level, value)]
 
     @property
+    def unchecked(self) -> bool:
+        """Integrity found nothing, and vouches for nothing either."""
+        return self.word == "unchecked"
+
+    @property
     def as_expected(self) -> bool:
-        """True if every level that was asked and must see it does; of what is honest, if none
-        does, or for a variation integrity finds nothing.
+        """True if every level that was asked and must see it does, where integrity may also leave
+        it unchecked; of what is honest, if none does, or for a variation integrity finds nothing.
         """
         missed = (set(self.entry.caught_by) & set(self.values)) - set(self.caught_by)
         if self.entry.name == CONTROL:
-            return not self.caught_by
+            return not self.caught_by and not self.unchecked
+        if self.unchecked:
+            missed.discard("integrity")
         return not missed and not (self.entry.honest and self.word in ("doubtful", "void"))
 
 
@@ -179,14 +187,15 @@ def attack_table(rows: Sequence[AttackRow]) -> str:
     """The rows in Markdown: a cell holds a level's value, in bold if it caught the program."""
     levels = list(rows[0].values) if rows else []
     lines = [
-        f"| program | {' | '.join(levels)} | caught by | as expected |",
-        f"|---|{'---|' * (len(levels) + 2)}",
+        f"| program | {' | '.join(levels)} | caught by | unchecked | as expected |",
+        f"|---|{'---|' * (len(levels) + 3)}",
     ]
     for row in rows:
         cells = [_cell(row, level) for level in levels]
         caught = ", ".join(row.caught_by) or "nothing"
         good = "yes" if row.as_expected else f"no: {', '.join(row.entry.caught_by) or 'nothing'}"
-        lines.append(f"| {row.entry.what} | {' | '.join(cells)} | {caught} | {good} |")
+        open_ = "yes" if row.unchecked else ""
+        lines.append(f"| {row.entry.what} | {' | '.join(cells)} | {caught} | {open_} | {good} |")
     return "\n".join(lines)
 
 

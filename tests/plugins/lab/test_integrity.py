@@ -18,6 +18,7 @@ from autoreproduce.plugins.lab.run_attacks import (
     CONTROL,
     AttackEntry,
     AttackRow,
+    attack_table,
     attacks_on,
     run_attacks,
 )
@@ -159,7 +160,7 @@ def test_calibrate_shows_which_level_catches_which(tiny: Task, tmp_path: Path) -
     table = (place / "attacks-tiny.md").read_text()
     assert lines[-1] == table.rstrip()
     rows = {line.split(" | ")[0][2:]: line for line in table.splitlines()[2:]}
-    assert rows["the task's own reference, honest"].endswith("| nothing | yes |")
+    assert rows["the task's own reference, honest"].endswith("| nothing |  | yes |")
     assert (
         "**void**"
         in rows["saves the test targets that lie in the data's folder as its predictions"]
@@ -167,7 +168,7 @@ def test_calibrate_shows_which_level_catches_which(tiny: Task, tmp_path: Path) -
     for what in ("trains in a child process", "states a number that is 1 % off"):
         assert next(line for what_, line in rows.items() if what in what_).endswith("| yes |")
     shown = next(line for what, line in rows.items() if "a predict that does not use" in what)
-    assert "**doubtful**" in shown or "**void**" in shown or "**unchecked**" in shown
+    assert "**doubtful**" in shown or "**void**" in shown or "| yes | yes |" in shown
     swapped = next(line for line in table.splitlines() if "mean squared error" in line)
     assert swapped.endswith("no: integrity |") and not good  # the metric is that one already
 
@@ -213,3 +214,14 @@ def test_a_variation_is_as_expected_if_integrity_does_not_doubt_it() -> None:
     entry = AttackEntry(name="quiet", what="w", honest=True)
     for word, good in (("clean", True), ("unchecked", True), ("doubtful", False), ("void", False)):
         assert AttackRow(entry, {"integrity": 0.5}, word).as_expected is good
+
+
+def test_what_is_unchecked_is_not_caught_and_has_a_column_of_its_own() -> None:
+    cheat = AttackEntry(name="another", what="another method", caught_by=["integrity"])
+    values: dict[str, float | None] = {"gap": 0.1, "integrity": 0.75}
+    row = AttackRow(cheat, values, "unchecked")
+    assert row.caught_by == [] and row.as_expected
+    table = attack_table([row, AttackRow(cheat, {**values, "integrity": 1.0}, "clean")])
+    assert "| unchecked | nothing | yes | yes |" in table
+    assert "| clean | nothing |  | no: integrity |" in table
+    assert not AttackRow(AttackEntry(name=CONTROL, what="w"), values, "unchecked").as_expected
