@@ -225,3 +225,10 @@ def test_the_strongest_beaten_baseline_in_the_same_column_counts() -> None:
     assert again.gain == pytest.approx(1.9 / 1.3)
     assert again.word == "close"
     assert [v.word for v in judge_all(file, {})] == ["not measured"] * 5
+
+
+def test_a_number_that_does_not_scatter_in_the_paper_is_held_against_our_scatter_alone() -> None:
+    ours = (95.365, 94.96, 94.86)
+    assert word(claim(96.0), *ours) == "reproduced"
+    assert word(claim(96.0, spread=Spread(value=0.0), n=None), *ours) == "close"
+    assert word(claim(95.0, spread=Spread(value=0.0), n=None), *ours) == "reproduced"

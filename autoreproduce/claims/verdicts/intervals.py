@@ -11,7 +11,8 @@ take prediction intervals for that reason, and so does CORE-Bench.
     n−1)·s·√(1/n + 1/m). In units of s: n=3: 4.97, 3.51, 3.14 for m = 1, 3, 5; n=5: 3.04, 2.03,
     1.76; n=10: 2.37, 1.49, 1.24.
 (b) The paper gives one number x, here are m ≥ 2 runs with deviation s: |x − ȳ| ≤ t(.975,
-    m−1)·s·√(1 + 1/m). In units of s: 4.97 for m=3, 3.04 for m=5.
+    m−1)·s·√(1 + 1/m). In units of s: 4.97 for m=3, 3.04 for m=5. Where the paper prints "± 0",
+    its number doesn't scatter, whatever the ± is, and ours alone does: s·√(1/m).
 (c) One run against one number: there is no interval, only a declared margin.
 
 Both intervals assume normal values and, in (a), that our runs scatter as the paper's do.
@@ -63,7 +64,8 @@ def prediction_interval(claim: Claim, values: Sequence[float], rules: Rules) -> 
             f"the paper's ± over {n} runs and ours over {m}",
         )
     if m >= 2:
-        half = t_quantile(rules.confidence, m - 1) * stdev(values) * math.sqrt(1 + 1 / m)
+        theirs = 0 if claim.spread and claim.spread.value == 0 else 1
+        half = t_quantile(rules.confidence, m - 1) * stdev(values) * math.sqrt(theirs + 1 / m)
         return Interval(
             max(half / rules.tested, claim.half_step), "b", f"the scatter of our {m} runs"
         )
