@@ -7,6 +7,7 @@
 # The nodes n1, n2, n3 claim CPUs, memory and GPUs that are not there: generic resources whose devices are harmless
 # devices, to test where trials are placed. No accounting. Ends with an error where Slurm cannot be had.
 set -euo pipefail
+ulimit -c 0  # a daemon that aborts would leave its memory in this folder
 what="${1:?start or stop}" at="${2:?a folder}"
 mkdir -p "$at" && at="$(cd "$at" && pwd)"
 

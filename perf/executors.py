@@ -2,7 +2,7 @@
 
     python perf/executors.py [--trials 10 100 1000] [--executors local slurm ray]
 
-Trials of a tiny solver (tests/runner/steps_solver.py) of one call that takes a second, at an
+Trials of a tiny solver (the suites' steps_solver) of one call that takes a second, at an
 endpoint in a process of its own. SLURM_CONF and RAY_ADDRESS name the clusters, which
 `.ci/slurm_cluster.sh start` and `.ci/ray_cluster.sh start` make: their nodes are processes of this
 machine. The simulation is fitted to the first two sizes and checked at the others. Prints Markdown
@@ -28,7 +28,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "perf"), str(ROOT / "tests"), str(ROOT / "tests" / "runner")]
+TESTS = ROOT / "tests"
+sys.path[:0] = [str(ROOT), str(ROOT / "perf"), str(TESTS), str(TESTS / "plugins/suites")]
 import suite_world as world  # noqa: E402
 from suites import endpoint, measured, stats  # noqa: E402
 

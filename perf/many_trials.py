@@ -2,7 +2,7 @@
 
     python perf/many_trials.py [--trials 100 1000 10000] [--only folder ledger slurm ray]
 
-One real trial of a tiny solver (tests/runner/steps_solver.py) is attempted, and its folder is
+One real trial of a tiny solver (the suites' steps_solver) is attempted, and its folder is
 repeated by hard links, so that what reads a suite meets as many folders as after a real run. The
 ledger is asked by processes at once, Slurm holds that many jobs back, and Ray's keeper takes what
 tasks send after each step. SLURM_CONF and RAY_ADDRESS name the clusters, as for perf/executors.py.
@@ -27,7 +27,8 @@ from datetime import date
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "perf"), str(ROOT / "tests"), str(ROOT / "tests" / "runner")]
+TESTS = ROOT / "tests"
+sys.path[:0] = [str(ROOT), str(ROOT / "perf"), str(TESTS), str(TESTS / "plugins/suites")]
 import suite_world as world  # noqa: E402
 from suites import endpoint, measured  # noqa: E402
 

@@ -4,7 +4,7 @@ containers, growth.
     python perf/suites.py [--inspect PYTHON] [--seconds 1 5]
                                 [--only throughput resume refused containers growth]
 
-Trials of a tiny solver (tests/runner/steps_solver.py) through the command line, model calls over
+Trials of a tiny solver (the suites' steps_solver) through the command line, model calls over
 HTTP to an endpoint in a process of its own (perf/endpoint.py). `--inspect` names a Python
 with inspect_ai and openai installed: then it makes the same calls beside. `--seconds` is how long
 the endpoint takes to answer, one run each. Prints Markdown with date and machine; the figures in
@@ -32,7 +32,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "runner")]
+TESTS = ROOT / "tests"
+sys.path[:0] = [str(ROOT), str(TESTS), str(TESTS / "plugins/suites")]
 import suite_world as world  # noqa: E402
 
 TRIALS, STEPS, AT_ONCE = 200, 20, 100
