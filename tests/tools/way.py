@@ -26,10 +26,15 @@ class Way:
         self.claim: set[CodeType] = set()
         self._roots: dict[CodeType, bool] = {}
         self._inside: dict[int, int] = defaultdict(int)  # by thread
+        self._ended = False
+
+    def end(self) -> None:
+        """Threads that outlive the command keep their profile; nothing of theirs is added now."""
+        self._ended = True
 
     def profile(self, frame: FrameType, event: str, _arg: object) -> None:
         """What `sys.setprofile` calls."""
-        if event not in ("call", "return"):
+        if self._ended or event not in ("call", "return"):
             return
         code, thread = frame.f_code, threading.get_ident()
         if self._is_root(code):
@@ -50,7 +55,7 @@ class Way:
 
 def files(codes: set[CodeType]) -> list[str]:
     """The files of the package in which these functions are; a module's own body is no call."""
-    paths = {Path(code.co_filename) for code in codes if code.co_name != "<module>"}
+    paths = {Path(code.co_filename) for code in codes.copy() if code.co_name != "<module>"}
     return sorted(str(path.relative_to(PACKAGE)) for path in paths if path.is_relative_to(PACKAGE))
 
 
@@ -69,6 +74,7 @@ def walked(arguments: list[str]) -> Way:
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
+        way.end()
     return way
 
 
