@@ -28,7 +28,7 @@ class Execution:
     bytes are missing. What only a sandbox on this machine's kernel can tell is None elsewhere:
     `cpu_seconds` of processor, and `files_opened`, the files of the data folder that were opened.
     `decoys`: decoys lay in place of the test targets, in a `draw` that did not exist before if its
-    seed is given (`sandboxes.counted`).
+    seed is given (`sandboxes.counted_run`).
     """
 
     command: str

@@ -34,7 +34,7 @@ from suites import endpoint, measured  # noqa: E402
 
 from autoreproduce.models.budget import Budget, Cost  # noqa: E402
 from autoreproduce.plugins.suites.clusters.travelling import TravellingFolder  # noqa: E402
-from autoreproduce.plugins.suites.finished import spent, trial_folders  # noqa: E402
+from autoreproduce.plugins.suites.finished_trials import spent, trial_folders  # noqa: E402
 from autoreproduce.plugins.suites.ledger import Ledger  # noqa: E402
 from autoreproduce.plugins.suites.results import write_results  # noqa: E402
 

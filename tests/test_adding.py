@@ -183,7 +183,7 @@ from autoreproduce.benchmarks.own import OwnTask, OwnTasks
 from autoreproduce.config import Settings
 from autoreproduce.runner.attempt import Request, attempt
 from autoreproduce.runner.score import score_all
-from autoreproduce.runner.outside import ScoreRequest
+from autoreproduce.runner.external_program import ScoreRequest
 
 described = OwnTask(name="count", metric="count:higher", instruction="Count to 5")
 task = OwnTasks(OwnTasks.Options(tasks=[described])).load("count", "full")

@@ -85,9 +85,9 @@ class Agent:
         """The command in the reply. A reply that breaks the grammar is sent back with the error,
         twice at most.
         """
-        return self.carried_out(name, allowed, lambda parsed: parsed, **variables)
+        return self.ask_and_apply(name, allowed, lambda parsed: parsed, **variables)
 
-    def carried_out(
+    def ask_and_apply(
         self,
         name: str,
         allowed: Collection[str],

@@ -25,7 +25,7 @@ from autoreproduce.config import digest
 from autoreproduce.errors import UsageError
 from autoreproduce.files.shared import check_tree, link_files
 from autoreproduce.papers.arxiv_client import normal_id
-from autoreproduce.sandboxes.counted import CountedData
+from autoreproduce.sandboxes.counted_run import CountedData
 from autoreproduce.task import Metric, Task
 from autoreproduce.trials.measurement import Measurement, Recomputed, measured_from, not_measured
 

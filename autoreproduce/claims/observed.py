@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import Field
 
 from autoreproduce.claims.claim import Finite, Frozen
-from autoreproduce.trials.probe.schema import ProbedOptimizer, ProbedStructure
+from autoreproduce.trials.probe.observation import ProbedOptimizer, ProbedStructure
 
 WHOLE = 0.95  # of the rows: a few may be left out, as those with missing values, or be a heading
 FEWEST = 0.2  # of the rows: fewer may be a batch, or no rows of data at all

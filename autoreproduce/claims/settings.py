@@ -35,9 +35,9 @@ _PREPOSITION = r"(?:on|over|with|in|at|for|and|by|from|across|using|per|of|after
 _SETTING_AFTER = re.compile(
     rf"^[\s~$}}-]*(?:(?!{_PREPOSITION}\s)\w+\s)?(?P<after>{VALUED}|{COUNTED})(?!\w)", re.IGNORECASE
 )
-LEVELS = r"confidence|conf\.|CI|credib\w+|(?:inter)?quantiles?|percentiles?|intervals?"
+CONFIDENCE = r"confidence|conf\.|CI|credib\w+|(?:inter)?quantiles?|percentiles?|intervals?"
 # "a 95 % confidence interval"
-_LEVEL_AFTER = re.compile(rf"^\s*\\?%?[$}}\s~-]*(?:\w+[\s-])?(?:{LEVELS})(?!\w)", re.IGNORECASE)
+_LEVEL_AFTER = re.compile(rf"^\s*\\?%?[$}}\s~-]*(?:\w+[\s-])?(?:{CONFIDENCE})(?!\w)", re.IGNORECASE)
 _SETTING_HEADING = re.compile(
     rf"(?:^|\W)(?:#.*|{COUNTED}|learning rate|lr|batch size|momentum|dropout|width|depth|year)"
     r"(?:\W|$)",

@@ -15,7 +15,7 @@ from autoreproduce.claims.claim import Claim
 from autoreproduce.claims.equations import Equations, is_structure
 from autoreproduce.claims.numbers import Printed, numbers_in, same_number
 from autoreproduce.claims.plain import named_in, plain, words
-from autoreproduce.claims.settings import COUNTED, LEVELS, VALUED, is_setting
+from autoreproduce.claims.settings import CONFIDENCE, COUNTED, VALUED, is_setting
 
 _RESULT = re.compile(
     r"\b(achiev|reach|obtain|attain|yield|outperform|improv|surpass|exceed|report|scor|perform"
@@ -47,7 +47,7 @@ _CHANGES = (
 )
 _BETWEEN = r"(?P<between>(?:[^.;\n]|(?<=\d)\.(?=\d)|(?<=[,d])\n){0,50})$"
 _NO_RESULT = re.compile(
-    rf"(?<!\w)(?:{VALUED}|{COUNTED}|{LEVELS}|noise|split|mask\w*|top)"
+    rf"(?<!\w)(?:{VALUED}|{COUNTED}|{CONFIDENCE}|noise|split|mask\w*|top)"
     r"(?!\w)",
     re.IGNORECASE,
 )

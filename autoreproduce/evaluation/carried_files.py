@@ -1,6 +1,6 @@
 """The whole tree of a program from outside, as its run needs it: data, notebooks, configuration.
 
-What is judged is text alone (`judging.program`); what runs is all of it. The tree lies in the
+What is judged is text alone (`judging.submitted_code`); what runs is all of it. The tree lies in the
 trial's folder, beside the workspace, and each run begins with a copy. What is left out, links,
 submodules, results of an earlier run, and what is too large, is named with the reason.
 """
@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from autoreproduce.config import digest
 from autoreproduce.errors import SandboxError, UsageError
-from autoreproduce.evaluation.judging.program import SKIPPED, own_entries
+from autoreproduce.evaluation.judging.submitted_code import SKIPPED, own_entries
 from autoreproduce.evaluation.judging.unpacking import LARGEST_WHOLE, MOST_ENTRIES
 from autoreproduce.files.tree import Tree, TreeEntry
 

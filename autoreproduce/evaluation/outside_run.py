@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import TypeAdapter
 
 from autoreproduce.errors import TrialError, UsageError
-from autoreproduce.evaluation.judging.program import LARGEST, is_safe
+from autoreproduce.evaluation.judging.submitted_code import LARGEST, is_safe
 from autoreproduce.files.bounded import LARGEST_JSON, parse_json
 from autoreproduce.files.shared import read_plain
 from autoreproduce.sandboxes.inside import DATA, HOME, PACKAGES, WORKSPACE

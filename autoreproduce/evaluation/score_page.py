@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from autoreproduce.evaluation.judging.material import Material, program_of
-from autoreproduce.evaluation.judging.program import Program
+from autoreproduce.evaluation.judging.submitted_code import Program
 from autoreproduce.evaluation.report.page import whole_page
 from autoreproduce.evaluation.scoring import read_scores
 from autoreproduce.task import Task

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from autoreproduce.claims.observed import Observed, observed_from_probe
 from autoreproduce.trials.metrics_file import runs_written
-from autoreproduce.trials.probe.schema import structure_of
+from autoreproduce.trials.probe.observation import structure_of
 from autoreproduce.trials.steps import ExecutionResult, Step
 
 MOST_NAMED = 8  # files, and lengths of one file of the program

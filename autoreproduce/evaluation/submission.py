@@ -11,11 +11,11 @@ from autoreproduce.config import Settings, digest
 from autoreproduce.contracts import Sandbox, Submission
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.carried_files import CarriedFiles, lay_carried
-from autoreproduce.evaluation.judging.program import Program, is_safe
+from autoreproduce.evaluation.judging.submitted_code import Program, is_safe
 from autoreproduce.evaluation.outside_run import PLACES, OutsideRun, at_seed
 from autoreproduce.evaluation.structure.measure import program_in
 from autoreproduce.files.tree import Tree
-from autoreproduce.sandboxes.counted import execute_counted
+from autoreproduce.sandboxes.counted_run import execute_counted
 from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.task import Task
 from autoreproduce.trials.probe.placing import place_probe, take_observation, watched_command

@@ -19,12 +19,12 @@ from autoreproduce.claims.verdicts.overall import Method, Overall, overall
 from autoreproduce.claims.verdicts.readings import ReadingsVerdict
 from autoreproduce.claims.verdicts.trial_verdict import JudgedClaim, Level, SeedRun, TrialVerdict
 from autoreproduce.evaluation.own_record import items_problem, record_remarks, single_values
-from autoreproduce.evaluation.report.verdict import number_level, trial_sentence
+from autoreproduce.evaluation.report.verdict_words import number_level, trial_sentence
 from autoreproduce.task import Task
 from autoreproduce.trials.metrics_file import is_usable
 from autoreproduce.trials.trial import Outcome
 
-LEVELS: dict[str, Level] = {
+LEVEL_OF_WORD: dict[str, Level] = {
     "reproduced": "good",
     "partly": "mixed",
     "not reproduced": "bad",
@@ -186,7 +186,7 @@ def with_tested(claims: ClaimsFile | None, tested: int) -> ClaimsFile | None:
 
 
 def _level(whole: Overall, of_number: Level, readings: ReadingsVerdict | None) -> Level:
-    level = LEVELS.get(whole.word, of_number)
+    level = LEVEL_OF_WORD.get(whole.word, of_number)
     if level == "bad" and readings is not None and readings.deciding():
         return "mixed"
     return "mixed" if level == "good" and whole.doubtful else level

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from autoreproduce.files.descriptors import FOLDER, make_writable, open_folder, reopened
 
 BLOCK = 4096
-_OPEN_AT_MOST = 16  # folders stays_open open on the way down; deeper ones are found again by `..`
+_OPEN_AT_MOST = 16  # folders kept open on the way down; deeper ones are found again by `..`
 
 
 class Found(NamedTuple):
@@ -46,7 +46,7 @@ class WalkedFolder:
 
 
 class _Ancestor(NamedTuple):
-    """The way back up: the folder itself, stays_open open, or what it is known by."""
+    """The way back up: the folder itself, kept open, or what it is known by."""
 
     fd: int
     identity: tuple[int, int] | None

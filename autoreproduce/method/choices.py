@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from autoreproduce.claims.choices import Choice
     from autoreproduce.claims.claim import Claim
-    from autoreproduce.method.program import Workbench
     from autoreproduce.method.results import Run
+    from autoreproduce.method.workbench import Workbench
     from autoreproduce.task import Task
 
 PROMPT = "claims/choices"

@@ -15,8 +15,8 @@ from autoreproduce.trials.summary import read_json
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from autoreproduce.method.program import Workbench
     from autoreproduce.method.results import Run
+    from autoreproduce.method.workbench import Workbench
 
 FILE, COMMAND = "data.py", "python data.py"
 LISTED = 40  # files of the data's folder

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from autoreproduce.agents.commands import Parsed
     from autoreproduce.method.phase import Phase
-    from autoreproduce.method.program import Workbench
     from autoreproduce.method.results import Run
+    from autoreproduce.method.workbench import Workbench
 
 
 def find_cause(
@@ -93,7 +93,7 @@ def carry_out(
         return f"{', '.join(ranges)}: {_one_line(reason)}"
 
     try:
-        return bench.code.carried_out(prompt, allowed, done, **values)
+        return bench.code.ask_and_apply(prompt, allowed, done, **values)
     except ReplyError as error:
         return str(error)
 

@@ -19,9 +19,9 @@ from autoreproduce.errors import ReplyError
 from autoreproduce.method.choices import choice_lines, open_lines
 from autoreproduce.method.debugging import find_cause, fix
 from autoreproduce.method.phase import GaveUpError, Phase, PhaseResult, note_result
-from autoreproduce.method.program import Workbench
 from autoreproduce.method.results import Run
 from autoreproduce.method.review import Review, improve, review
+from autoreproduce.method.workbench import Workbench
 
 if TYPE_CHECKING:
     from langgraph.graph import StateGraph
@@ -86,7 +86,7 @@ class DevelopmentLoop:
             return parsed.whole_file(), parsed.thought
 
         try:
-            text, why = bench.code.carried_out(
+            text, why = bench.code.ask_and_apply(
                 phase.prompt, {"EDIT", WHOLE_FILE, "CANNOT"}, read, **self._asked(bench)
             )
         except GaveUpError as error:

@@ -19,8 +19,8 @@ from autoreproduce.trials.metrics_file import parse_metrics, schema_text
 
 if TYPE_CHECKING:
     from autoreproduce.method.phase import PhaseResult
-    from autoreproduce.method.program import Workbench
     from autoreproduce.method.results import Run
+    from autoreproduce.method.workbench import Workbench
 
 STEPS_TEXT = (
     f"`{PLANNED}` (below) is the most that there can be if training may stop early, and 0 if "

@@ -19,8 +19,8 @@ from autoreproduce.method.time_prediction import measured_rate
 from autoreproduce.trials.metrics_file import parse_metrics
 
 if TYPE_CHECKING:
-    from autoreproduce.method.program import Workbench
     from autoreproduce.method.results import Run
+    from autoreproduce.method.workbench import Workbench
 
 MAX_RUNS = 3  # a failed one costs its whole time
 MIXED = (

@@ -13,7 +13,7 @@ from autoreproduce.method.phase import Phase, full_run_values
 
 if TYPE_CHECKING:
     from autoreproduce.method.phase import PhaseResult
-    from autoreproduce.method.program import Workbench
+    from autoreproduce.method.workbench import Workbench
 
 CHECK = 2_000  # characters of the check's output that later prompts hold
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Literal
 from autoreproduce.method.results import exit_problem
 
 if TYPE_CHECKING:
-    from autoreproduce.method.program import Workbench
     from autoreproduce.method.results import Run
+    from autoreproduce.method.workbench import Workbench
 
 Status = Literal["matched", "ran", "failed"]
 

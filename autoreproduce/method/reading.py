@@ -16,14 +16,14 @@ from autoreproduce.claims.replies import read_fenced
 from autoreproduce.errors import CommandError, ReaderError, ReplyError
 from autoreproduce.method.choices import ChoicesReader, form_values
 from autoreproduce.method.claims import ClaimsReader, FrozenClaims
-from autoreproduce.method.program import CHECKLIST
+from autoreproduce.method.workbench import CHECKLIST
 from autoreproduce.models.tokens import count_tokens, prompt_tokens
 
 if TYPE_CHECKING:
     from autoreproduce.claims.choices import Choice
     from autoreproduce.claims.claim import Claim, ClaimsFile
     from autoreproduce.config import Settings
-    from autoreproduce.method.program import Workbench
+    from autoreproduce.method.workbench import Workbench
     from autoreproduce.papers import Paper
     from autoreproduce.task import Task
 

@@ -21,8 +21,8 @@ from autoreproduce.method.results import results_problem
 
 if TYPE_CHECKING:
     from autoreproduce.agents.commands import Parsed
-    from autoreproduce.method.program import Workbench
     from autoreproduce.method.results import Run
+    from autoreproduce.method.workbench import Workbench
 
 MAX_ATTEMPTS = 3
 SCRIPT = "short_run.py"
@@ -61,7 +61,7 @@ def _rewrite(bench: Workbench, problem: str, refused: str) -> tuple[str, str]:
         whole = 2 * added > len(file_lines(main))  # not a docstring put before it
         return parsed.whole_file() if whole else apply_edits(main, parsed.edits), parsed.thought
 
-    text, why = bench.code.carried_out(
+    text, why = bench.code.ask_and_apply(
         "refactoring/write",
         {"EDIT", WHOLE_FILE},
         edited,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from autoreproduce.errors import CommandError
 from autoreproduce.trials.metrics_file import check_form, parse_metrics
-from autoreproduce.trials.probe.schema import ProbedStructure, structure_of
+from autoreproduce.trials.probe.observation import ProbedStructure, structure_of
 
 if TYPE_CHECKING:
     from autoreproduce.contracts import Execution

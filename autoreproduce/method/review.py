@@ -16,8 +16,8 @@ from autoreproduce.agents.commands import ShowSection, Update
 from autoreproduce.errors import CommandError, ReplyError
 from autoreproduce.method.choices import correct_choices, reviewed_lines
 from autoreproduce.method.debugging import carry_out, prompt_values
-from autoreproduce.method.program import CHECKLIST
 from autoreproduce.method.time_prediction import prediction
+from autoreproduce.method.workbench import CHECKLIST
 from autoreproduce.papers.passages import nearest_within
 from autoreproduce.papers.sections import section_named, sections
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from autoreproduce.agents.commands import Parsed
     from autoreproduce.method.phase import Phase
-    from autoreproduce.method.program import Workbench
     from autoreproduce.method.results import Run
+    from autoreproduce.method.workbench import Workbench
 
 SHOWN_OF_PAPER = 7_500  # characters, about 2,500 tokens; of a section too
 SHOWN_OF_HEADINGS = 2_000  # characters
@@ -108,7 +108,7 @@ def _reply(
         more = bool(bench.paper) and len(shown) < MOST_SECTIONS and not bench.reads_paper
         allowed = {"UPDATE", "SUBMIT", *(["SECTION"] if more else [])}
         values |= {"sections": tuple(shown), "may_ask": more}
-        parsed = bench.research.carried_out("debug/review", allowed, corrected, **values)
+        parsed = bench.research.ask_and_apply("debug/review", allowed, corrected, **values)
         if not isinstance(parsed.command, ShowSection):
             return parsed
         heading = parsed.command.heading

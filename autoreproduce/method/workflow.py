@@ -30,10 +30,10 @@ from autoreproduce.method.literature_review import Summaries, review_literature
 from autoreproduce.method.method_replication import METHOD_REPLICATION
 from autoreproduce.method.paper_lineage import LineageEntry, blanked, build_lineage, render
 from autoreproduce.method.phase import PhaseResult, note_result
-from autoreproduce.method.program import Workbench
 from autoreproduce.method.reading import PaperReading, prompts_hold, read_at_once
 from autoreproduce.method.refactoring import refactor
 from autoreproduce.method.sharing import copy_paper
+from autoreproduce.method.workbench import Workbench
 from autoreproduce.papers import Paper, read_paper
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from autoreproduce.runner.settings_given import TrialSettings
 if TYPE_CHECKING:
     from autoreproduce.config import Settings
     from autoreproduce.evaluation.judging.material import PointsSource
-    from autoreproduce.runner.outside import ScoreRequest
+    from autoreproduce.runner.external_program import ScoreRequest
 
 File = str | Path
 Note = Callable[[str], None]
@@ -95,8 +95,8 @@ def score_request(path: File, **options: Unpack[RequestOptions]) -> ScoreRequest
     that its run needs. `system`: who wrote the program, as tables name it. `points`: where key
     points come from. Raises UsageError.
     """
+    from autoreproduce.runner.external_program import ScoreRequest
     from autoreproduce.runner.find import find_or_make_task
-    from autoreproduce.runner.outside import ScoreRequest
 
     given: dict[str, Any] = {"note": note_to_stderr, **options}
     for name in ("paper", "requirements", "data", "out"):

@@ -24,9 +24,9 @@ from autoreproduce.evaluation.result_folder import write_result
 from autoreproduce.models.budget import Budget
 from autoreproduce.models.tape import CallSite, TapeHead, tape_of, write_tape
 from autoreproduce.plugins import found_at, installed
-from autoreproduce.runner.choose import ModelChoice, choose_model
 from autoreproduce.runner.conclude import conclude
 from autoreproduce.runner.machine import hardware
+from autoreproduce.runner.open_models import ModelChoice, choose_model
 from autoreproduce.runner.outcome import measured, write_end
 from autoreproduce.runner.readings import missing_readings
 from autoreproduce.runner.request import (

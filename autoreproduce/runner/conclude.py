@@ -19,7 +19,7 @@ from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.judging.material import material_of
 from autoreproduce.evaluation.outside_run import OutsideRun
 from autoreproduce.evaluation.report import write_report
-from autoreproduce.evaluation.report.verdict import verdict as verdict_in_words
+from autoreproduce.evaluation.report.verdict_words import verdict as verdict_in_words
 from autoreproduce.evaluation.scorers import Setup, open_scorers
 from autoreproduce.evaluation.scorers.structure import saved_structures
 from autoreproduce.evaluation.scoring import score_trial

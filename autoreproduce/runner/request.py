@@ -19,8 +19,8 @@ from autoreproduce.config import Settings, digest
 from autoreproduce.errors import UsageError
 from autoreproduce.models.budget import Budget
 from autoreproduce.models.errors import shown
-from autoreproduce.runner.choose import ModelChoice
 from autoreproduce.runner.machine import hardware, versions
+from autoreproduce.runner.open_models import ModelChoice
 from autoreproduce.runner.settings import settings_of_others
 from autoreproduce.solvers import refuse_import
 from autoreproduce.task import Task

@@ -17,17 +17,16 @@ from autoreproduce.contracts import Score
 from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.evaluation.judging.judge import Judge
 from autoreproduce.evaluation.judging.material import Material, material_of, program_of
-from autoreproduce.evaluation.judging.program import Program, opened_source, read_program
+from autoreproduce.evaluation.judging.submitted_code import Program, opened_source, read_program
 from autoreproduce.evaluation.score_page import write_page
-from autoreproduce.evaluation.scorers import LEVELS, Setup, open_scorers
+from autoreproduce.evaluation.scorers import SCORERS, Setup, open_scorers
 from autoreproduce.evaluation.scoring import ALTERED, score_trial
 from autoreproduce.evaluation.structure.save import measure_both
 from autoreproduce.models.budget import Budget
 from autoreproduce.models.open import open_model
 from autoreproduce.plugins import found_at, installed
 from autoreproduce.runner.conclude import add_judgement
-from autoreproduce.runner.judged_material import POINTED, PointsChoice, judged_material
-from autoreproduce.runner.outside import (
+from autoreproduce.runner.external_program import (
     ScoreRequest,
     named_task,
     own_folders,
@@ -35,6 +34,7 @@ from autoreproduce.runner.outside import (
     submitted_trial,
     with_data,
 )
+from autoreproduce.runner.judged_material import POINTED, PointsChoice, judged_material
 from autoreproduce.task import Task
 from autoreproduce.trials.folders import refuse_links, trials_below
 from autoreproduce.trials.trial import Trial
@@ -153,7 +153,7 @@ def _task_of(folder: Path) -> Task:
 def _score(request: ScoreRequest, folder: Path, task: Task, judges: list[Judge]) -> Scored:
     refuse_links(folder)
     levels = list(request.levels) or [
-        name for name, (_, model) in LEVELS.items() if judges or not model
+        name for name, (_, model) in SCORERS.items() if judges or not model
     ]
     material = _material(request, folder, task, judges if set(levels) & POINTED else [])
     if "structure" in levels and material.reference is not None:
@@ -165,7 +165,7 @@ def _score(request: ScoreRequest, folder: Path, task: Task, judges: list[Judge])
     for reason in {str(score.details[ALTERED]) for score in scores if ALTERED in score.details}:
         request.note(f"{folder} is not to be trusted: {reason}")
     add_judgement(folder, scores)
-    wanted = list(request.levels) or [name for name in levels if LEVELS[name][1]]
+    wanted = list(request.levels) or [name for name in levels if SCORERS[name][1]]
     page, outcome = write_page(folder, task, material), Trial.read(folder).outcome
     words = (outcome.verdict, outcome.sentence) if outcome else ("", "")
     return Scored(folder, task, scores, page, wanted, *words)

@@ -10,15 +10,15 @@ from autoreproduce.agents.prompts import Prompts
 from autoreproduce.config import Settings
 from autoreproduce.content import folder
 from autoreproduce.evaluation.judging.material import Material, material_of, paper_at_hand
-from autoreproduce.evaluation.judging.program import Program
+from autoreproduce.evaluation.judging.submitted_code import Program
 from autoreproduce.evaluation.scorers import JUDGED, Setup, align
 from autoreproduce.models.open import most_it_costs, rough_tokens
+from autoreproduce.runner.external_program import ScoreRequest
 from autoreproduce.runner.judged_material import POINTED
-from autoreproduce.runner.outside import ScoreRequest
 from autoreproduce.runner.score import programs_to_score
 from autoreproduce.task import Task
 
-SCORERS = {"paper": align.PaperLevel, "code": align.CodeLevel, "mixed": align.MixedLevel}
+CLASSES = {"paper": align.PaperLevel, "code": align.CodeLevel, "mixed": align.MixedLevel}
 POINTS_LENGTH = 1_000  # tokens that five key points take where they are not written yet
 
 
@@ -61,7 +61,7 @@ def questions_of(
     system = rough_tokens(prompts.render("system", tools=False))
     found = []
     for level in levels:
-        scorer = SCORERS[level](Setup(material=material))
+        scorer = CLASSES[level](Setup(material=material))
         if program.empty or (scorer.with_reference and material.reference is None):
             continue
         shown = scorer.shown_to_judge(task, program)

@@ -21,7 +21,7 @@ from autoreproduce.evaluation.report.versions import tracked_files
 from autoreproduce.evaluation.scorers.execution import last_run
 from autoreproduce.files.tree import Tree
 from autoreproduce.runner.signals import undisturbed
-from autoreproduce.sandboxes.counted import execute_counted
+from autoreproduce.sandboxes.counted_run import execute_counted
 from autoreproduce.trials.measurement import FILE, Measurement, read_measurement
 from autoreproduce.trials.steps import ExecutionResult
 from autoreproduce.trials.trial import Trial

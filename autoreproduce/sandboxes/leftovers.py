@@ -16,7 +16,7 @@ from autoreproduce.files.owner import owner, stale
 if TYPE_CHECKING:
     from docker import DockerClient
 
-TRIAL, OWNER = "autoreproduce.trials.trial", "autoreproduce.owner"
+TRIAL, OWNER = "autoreproduce.trial", "autoreproduce.owner"
 AT_ONCE = 16  # removals: an Engine takes a quarter of a second for each
 
 

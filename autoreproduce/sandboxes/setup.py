@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autoreproduce.sandboxes import open_sandbox
-from autoreproduce.sandboxes.counted import CountedData, TrialSandbox
+from autoreproduce.sandboxes.counted_run import CountedData, TrialSandbox
 
 if TYPE_CHECKING:
     from autoreproduce.config import Settings

@@ -16,7 +16,7 @@ from autoreproduce.config import digest
 from autoreproduce.contracts import Need, Submission
 from autoreproduce.errors import SandboxError, UsageError
 from autoreproduce.files.tree import Tree
-from autoreproduce.sandboxes.counted import PUBLISHED, execute_counted
+from autoreproduce.sandboxes.counted_run import PUBLISHED, execute_counted
 from autoreproduce.trials.steps import ExecutionResult
 
 if TYPE_CHECKING:

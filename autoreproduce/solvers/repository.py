@@ -25,7 +25,7 @@ from autoreproduce.errors import CommandError, ReplyError
 from autoreproduce.files.bounded import parse_python
 from autoreproduce.method.literature_review import review_literature
 from autoreproduce.method.paper_lineage import LineageEntry, build_lineage, render
-from autoreproduce.method.program import Workbench
+from autoreproduce.method.workbench import Workbench
 from autoreproduce.models import Models, Role
 from autoreproduce.models.budget import Budget
 from autoreproduce.models.tokens import rough_tokens
@@ -174,7 +174,7 @@ class RepositoryLoop:
         """Write one file and have it checked; why it is missing, or was not corrected, "" else."""
 
         def ask(prompt: str, done: Callable[[Parsed], None], **more: str) -> None:
-            bench.code.carried_out(
+            bench.code.ask_and_apply(
                 prompt,
                 {NEW_FILE, "EDIT"},
                 done,

@@ -2,14 +2,14 @@
 
 Watching a program can be faked, so something is changed, and the number has to hold. The run that
 counts sees data that were drawn after the program was final, with decoys in place of the test
-targets (`sandboxes.counted`), and the reference runs on the same draw. What was memorised or looked
-up is worth nothing there; what was copied fits the decoys. Beside this stands what the sandbox saw
-from outside: seconds of processor, and whether the data were opened.
+targets (`sandboxes.counted_run`), and the reference runs on the same draw. What was memorised or
+looked up is worth nothing there; what was copied fits the decoys. Beside this stands what the
+sandbox saw from outside: seconds of processor, and whether the data were opened.
 
 Each finding has its evidence as numbers. "void" is a result that was made without doing the work;
-"doubtful" has findings that an honest program may have too, so somebody should read it;
-"unchecked" has no finding, and not enough evidence either; "clean" was recomputed on data whose
-test targets the program could not know, and beside the reference where that ran.
+"doubtful" has findings that an honest program may have too, so somebody should read it; "unchecked"
+has no finding, and not enough evidence either; "clean" was recomputed on data whose test targets
+the program could not know, and beside the reference where that ran.
 """
 
 from collections.abc import Mapping, Sequence

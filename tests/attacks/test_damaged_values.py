@@ -11,7 +11,7 @@ from needs import needs_tables
 import autoreproduce
 from autoreproduce.benchmarks.reproducebench.tasks import load_task
 from autoreproduce.errors import TrialError
-from autoreproduce.evaluation.judging.program import Program
+from autoreproduce.evaluation.judging.submitted_code import Program
 from autoreproduce.evaluation.scoring import FILE, read_scores
 from autoreproduce.evaluation.submission import lay_out
 from autoreproduce.evaluation.tables.rows import read_rows

@@ -11,14 +11,14 @@ from autoreproduce.benchmarks.reproducebench.tasks import load_task
 from autoreproduce.config import Settings
 from autoreproduce.errors import TrialError
 from autoreproduce.evaluation.judging.material import material_of
-from autoreproduce.evaluation.judging.program import Program
+from autoreproduce.evaluation.judging.submitted_code import Program
 from autoreproduce.evaluation.scorers import Setup, open_scorers
 from autoreproduce.evaluation.scoring import score_trial
 from autoreproduce.evaluation.structure.compare import compare, value_of
 from autoreproduce.evaluation.structure.measure import measure
 from autoreproduce.evaluation.structure.save import measure_both
 from autoreproduce.evaluation.submission import lay_out
-from autoreproduce.trials.probe.schema import parse_structure
+from autoreproduce.trials.probe.observation import parse_structure
 
 HONEST: dict[str, Any] = {
     "source": "training",

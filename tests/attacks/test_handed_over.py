@@ -22,9 +22,9 @@ from autoreproduce.models.tape import read_tape
 from autoreproduce.papers.files import read_file
 from autoreproduce.papers.reading import read_paper, saved_paper
 from autoreproduce.runner.attempt import _last_sandbox
-from autoreproduce.runner.choose import ModelChoice, choose_model
+from autoreproduce.runner.external_program import ScoreRequest
 from autoreproduce.runner.find import find_or_make_task
-from autoreproduce.runner.outside import ScoreRequest
+from autoreproduce.runner.open_models import ModelChoice, choose_model
 from autoreproduce.runner.request import Request, record_of, remember, resumed
 from autoreproduce.runner.score import score_all
 from autoreproduce.runner.settings import load_settings

@@ -29,8 +29,8 @@ from autoreproduce.files.bounded import parse_yaml
 from autoreproduce.method.paper_lineage.cache import load
 from autoreproduce.method.paper_lineage.pick import clone_folder
 from autoreproduce.papers.files import read_file
-from autoreproduce.runner.choose import choose_model
 from autoreproduce.runner.find import find_or_make_task
+from autoreproduce.runner.open_models import choose_model
 from autoreproduce.runner.request import resumed
 from autoreproduce.runner.settings import load_settings
 

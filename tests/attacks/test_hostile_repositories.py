@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from autoreproduce.errors import UsageError
-from autoreproduce.evaluation.judging.program import read_program
+from autoreproduce.evaluation.judging.submitted_code import read_program
 from autoreproduce.files import git_process
 from autoreproduce.files.git_process import GitError, run_git
 

@@ -21,12 +21,12 @@ from autoreproduce.benchmarks.reproducebench.recomputing import recompute
 from autoreproduce.benchmarks.reproducebench.tasks import lay_out_reference, load_task
 from autoreproduce.config import Settings
 from autoreproduce.errors import CommandError, SandboxError
-from autoreproduce.evaluation.judging.program import program_below
+from autoreproduce.evaluation.judging.submitted_code import program_below
 from autoreproduce.evaluation.report.evidence import gather
 from autoreproduce.method import refactoring
 from autoreproduce.method.literature_review import Summaries
-from autoreproduce.method.program import Workbench
 from autoreproduce.method.results import results_problem
+from autoreproduce.method.workbench import Workbench
 from autoreproduce.sandboxes.owners import temporary_folder
 from autoreproduce.task import Metric, Task
 from autoreproduce.trials.metrics_file import read_metrics

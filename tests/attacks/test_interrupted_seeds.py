@@ -8,7 +8,7 @@ import pytest
 
 from autoreproduce.benchmarks.reproducebench.tasks import load_task
 from autoreproduce.config import Settings
-from autoreproduce.evaluation.judging.program import Program
+from autoreproduce.evaluation.judging.submitted_code import Program
 from autoreproduce.evaluation.submission import lay_out
 from autoreproduce.runner.seeds import Repeater
 from autoreproduce.sandboxes.setup import SandboxSetup

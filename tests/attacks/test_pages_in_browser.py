@@ -17,7 +17,7 @@ from selenium.webdriver.chrome.service import Service
 import autoreproduce
 from autoreproduce.benchmarks.reproducebench.tasks import load_task
 from autoreproduce.evaluation.judging.material import material_of
-from autoreproduce.evaluation.judging.program import Program
+from autoreproduce.evaluation.judging.submitted_code import Program
 from autoreproduce.evaluation.report import write_report
 from autoreproduce.evaluation.score_page import write_page
 from autoreproduce.evaluation.submission import lay_out

@@ -14,9 +14,9 @@ from latex_maker import BIB, FILES, MAIN, gz, tar_gz
 from pdf_maker import paper_pdf
 
 from autoreproduce.benchmarks.reproducebench.curated import Points
-from autoreproduce.benchmarks.reproducebench.schema import read_yaml
+from autoreproduce.benchmarks.reproducebench.task_yaml import read_yaml
 from autoreproduce.evaluation.judging.blind import blind
-from autoreproduce.evaluation.judging.program import read_program
+from autoreproduce.evaluation.judging.submitted_code import read_program
 from autoreproduce.evaluation.report.texts import markdown
 from autoreproduce.evaluation.structure.measure import read_syntax
 from autoreproduce.method.paper_lineage.cache import load

@@ -23,7 +23,7 @@ from autoreproduce.errors import (
     ReaderTimeError,
 )
 from autoreproduce.evaluation.judging.blind import blind
-from autoreproduce.evaluation.judging.program import Program, read_program
+from autoreproduce.evaluation.judging.submitted_code import Program, read_program
 from autoreproduce.evaluation.report.texts import markdown
 from autoreproduce.evaluation.structure.measure import read_syntax
 from autoreproduce.files.bounded import parse_json, parse_python, parse_yaml

@@ -15,7 +15,7 @@ from PIL import Image
 from autoreproduce import content
 from autoreproduce.benchmarks.reproducebench import tasks as reproducebench
 from autoreproduce.errors import PaperError, UsageError
-from autoreproduce.evaluation.judging.program import read_program
+from autoreproduce.evaluation.judging.submitted_code import read_program
 from autoreproduce.files import shared as shared_files
 from autoreproduce.files.shared import check_tree, copy_tree, inside, read_bytes
 from autoreproduce.papers.files import read_file

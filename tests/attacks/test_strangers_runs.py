@@ -8,7 +8,7 @@ import pytest
 
 from autoreproduce.config import Settings
 from autoreproduce.errors import TrialError, UsageError
-from autoreproduce.evaluation.judging.program import read_program
+from autoreproduce.evaluation.judging.submitted_code import read_program
 from autoreproduce.evaluation.report import write_report
 from autoreproduce.evaluation.report.wording import own_command
 from autoreproduce.evaluation.tables.write import make_folder

@@ -9,7 +9,7 @@ from autoreproduce.benchmarks.reproducebench.tasks import load_task
 from autoreproduce.config import Settings
 from autoreproduce.errors import SandboxError
 from autoreproduce.models.tape import find_tape
-from autoreproduce.runner.choose import choose_model
+from autoreproduce.runner.open_models import choose_model
 from autoreproduce.sandboxes import open_sandbox
 
 URL = "http://127.0.0.1:9/v1"

@@ -11,7 +11,7 @@ from autoreproduce.claims.choices import Choice, alike, differences, incomparabl
 from autoreproduce.claims.observed import Observed, observed_from_probe
 from autoreproduce.claims.replies import read_choices
 from autoreproduce.errors import CommandError
-from autoreproduce.trials.probe.schema import structure_of
+from autoreproduce.trials.probe.observation import structure_of
 
 
 def choice(what: str, value: Any, key: str | None = None, **fields: Any) -> Choice:
@@ -154,8 +154,8 @@ def test_the_probe_s_own_record_is_read(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     import subprocess
 
+    from autoreproduce.trials.probe.observation import parse_structure
     from autoreproduce.trials.probe.placing import FIRST_STEPS, probe_files
-    from autoreproduce.trials.probe.schema import parse_structure
 
     for name, text in probe_files(whole_run=False).items():
         (tmp_path / name).write_text(text)

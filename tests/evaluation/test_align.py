@@ -13,7 +13,7 @@ from autoreproduce.benchmarks.reproducebench.tasks import points as own_points
 from autoreproduce.config import Settings
 from autoreproduce.evaluation.judging.judge import Judge
 from autoreproduce.evaluation.judging.material import material_of
-from autoreproduce.evaluation.judging.program import Program
+from autoreproduce.evaluation.judging.submitted_code import Program
 from autoreproduce.evaluation.judging.verdicts import AXES
 from autoreproduce.evaluation.scorers import Setup, open_scorers
 from autoreproduce.evaluation.scoring import read_scores, score_trial

@@ -13,7 +13,7 @@ from autoreproduce.cli.console.attempts import unmet
 from autoreproduce.config import Settings
 from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.evaluation.judging.material import program_of
-from autoreproduce.evaluation.judging.program import Program
+from autoreproduce.evaluation.judging.submitted_code import Program
 from autoreproduce.evaluation.outside_run import OutsideRun, data_place, read_beside, recorded_run
 from autoreproduce.evaluation.scorers.integrity import with_probe
 from autoreproduce.evaluation.submission import lay_out

@@ -10,8 +10,8 @@ from autoreproduce.benchmarks.reproducebench.curated import CuratedReference
 from autoreproduce.benchmarks.reproducebench.tasks import load_task
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.judging.blind import blind
-from autoreproduce.evaluation.judging.program import Program, read_program
-from autoreproduce.evaluation.scorers import LEVELS, Setup, open_scorers
+from autoreproduce.evaluation.judging.submitted_code import Program, read_program
+from autoreproduce.evaluation.scorers import SCORERS, Setup, open_scorers
 from autoreproduce.evaluation.scorers.execution import classify
 from autoreproduce.evaluation.scorers.lineage import hits
 from autoreproduce.evaluation.structure.compare import (
@@ -165,7 +165,7 @@ def test_an_unknown_level_and_a_missing_judge_say_what_there_is():
 
 def test_every_free_scorer_answers_for_a_program_that_was_only_handed_in(tmp_path, task):
     lay_out(tmp_path / "t", Program({"main.py": "x = 1\n"}), task).close()
-    for level, (_, model) in LEVELS.items():
+    for level, (_, model) in SCORERS.items():
         if not model:
             assert one(level, Trial.read(tmp_path / "t"), task).reason
 

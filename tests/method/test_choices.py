@@ -20,11 +20,11 @@ from autoreproduce.method.choices import (
     write_choices,
 )
 from autoreproduce.method.literature_review import Summaries
-from autoreproduce.method.program import Workbench
 from autoreproduce.method.results import Run
 from autoreproduce.method.time_prediction import measured_rate, prediction
+from autoreproduce.method.workbench import Workbench
 from autoreproduce.task import Metric, Task
-from autoreproduce.trials.probe.schema import structure_of
+from autoreproduce.trials.probe.observation import structure_of
 from autoreproduce.trials.steps import ExecutionResult
 from autoreproduce.trials.trial import Trial, TrialRecord
 

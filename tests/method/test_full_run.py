@@ -12,8 +12,8 @@ from autoreproduce.config import Settings
 from autoreproduce.method.full_run import partial_results, run_in_full
 from autoreproduce.method.literature_review import Summaries
 from autoreproduce.method.phase import PhaseResult
-from autoreproduce.method.program import Workbench
 from autoreproduce.method.results import Run
+from autoreproduce.method.workbench import Workbench
 from autoreproduce.runner.attempt import has_more_time
 from autoreproduce.sandboxes import open_sandbox
 from autoreproduce.task import Metric, Task

@@ -13,7 +13,7 @@ from autoreproduce.method.development import develop
 from autoreproduce.method.literature_review import Summaries
 from autoreproduce.method.method_replication import MethodReplication
 from autoreproduce.method.phase import Phase, PhaseResult
-from autoreproduce.method.program import Workbench
+from autoreproduce.method.workbench import Workbench
 from autoreproduce.sandboxes import open_sandbox
 from autoreproduce.task import Metric, Task
 from autoreproduce.trials.journal import Journal

@@ -9,8 +9,8 @@ from test_loop import Scripted, edit
 
 from autoreproduce.config import Settings
 from autoreproduce.method.literature_review import Summaries
-from autoreproduce.method.program import Workbench
 from autoreproduce.method.refactoring import refactor
+from autoreproduce.method.workbench import Workbench
 from autoreproduce.sandboxes import open_sandbox
 from autoreproduce.task import Metric, Task
 from autoreproduce.trials.trial import Trial, TrialRecord

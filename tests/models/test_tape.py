@@ -27,7 +27,7 @@ from autoreproduce.models.tape import (
     tape_of,
     write_tape,
 )
-from autoreproduce.runner.choose import choose_model
+from autoreproduce.runner.open_models import choose_model
 from autoreproduce.task import Metric, Task
 from autoreproduce.trials.steps import ExecutionResult, ModelResult, TokenCounts
 from autoreproduce.trials.trial import Trial, TrialRecord

@@ -10,7 +10,7 @@ from autoreproduce.benchmarks.reproducebench.tasks import load_task, task_file, 
 from autoreproduce.claims.verdicts.trial_verdict import TrialVerdict, verdict_of
 from autoreproduce.config import Settings
 from autoreproduce.evaluation.judging.material import material_of
-from autoreproduce.evaluation.judging.program import Program
+from autoreproduce.evaluation.judging.submitted_code import Program
 from autoreproduce.evaluation.submission import lay_out
 from autoreproduce.runner.conclude import _differing, _is_style, conclude
 from autoreproduce.sandboxes.setup import SandboxSetup

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 from autoreproduce.cli.app import app
 from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
-from autoreproduce.runner.choose import ModelChoice
 from autoreproduce.runner.find import find_or_make_task
+from autoreproduce.runner.open_models import ModelChoice
 from autoreproduce.runner.request import Request, record_of, resumed, task_digest
 from autoreproduce.task import Task
 from autoreproduce.trials.trial import Trial

@@ -10,7 +10,7 @@ from sandbox_fixtures import Make, make
 from sandbox_helpers import ALL, ISOLATING
 
 from autoreproduce import Sandbox
-from autoreproduce.sandboxes.counted import (
+from autoreproduce.sandboxes.counted_run import (
     CountedData,
     OpenedFiles,
     TrialSandbox,
@@ -126,7 +126,7 @@ def test_names_times_and_arguments_do_not_tell_the_run_that_counts(
 def test_a_view_holds_what_is_named_of_a_folder_unless_it_is_large(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    monkeypatch.setattr("autoreproduce.sandboxes.counted.LARGEST_VIEW", most)
+    monkeypatch.setattr("autoreproduce.sandboxes.counted_run.LARGEST_VIEW", most)
     (tmp_path / "one.txt").write_text("first")
     (tmp_path / "raw.txt").write_text("other")
     with view_of(tmp_path, ("one*",)) as view:

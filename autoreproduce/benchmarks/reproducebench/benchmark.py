@@ -11,11 +11,11 @@ from autoreproduce.benchmarks.reproducebench import prepared_data
 from autoreproduce.benchmarks.reproducebench.draws import decoy_folder, draw_of, new_seed
 from autoreproduce.benchmarks.reproducebench.paired import pair_of
 from autoreproduce.benchmarks.reproducebench.recomputing import recompute
-from autoreproduce.benchmarks.reproducebench.schema import Targets
 from autoreproduce.benchmarks.reproducebench.serving import served_by
+from autoreproduce.benchmarks.reproducebench.task_yaml import Targets
 from autoreproduce.benchmarks.reproducebench.tasks import load_task, redrawn, targets_of, task_names
 from autoreproduce.contracts import Submission
-from autoreproduce.sandboxes.counted import PUBLISHED, CountedData
+from autoreproduce.sandboxes.counted_run import PUBLISHED, CountedData
 from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.task import Task
 from autoreproduce.trials.measurement import Measurement, measured_from, not_measured

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from autoreproduce.benchmarks.reproducebench.schema import TaskPart
+from autoreproduce.benchmarks.reproducebench.task_yaml import TaskPart
 
 
 class Point(TaskPart):

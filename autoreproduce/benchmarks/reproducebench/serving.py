@@ -24,8 +24,8 @@ from autoreproduce.benchmarks.reproducebench.recomputing import (
     recompute,
     why_not_unpacked,
 )
-from autoreproduce.benchmarks.reproducebench.schema import Serving
 from autoreproduce.benchmarks.reproducebench.task_code import load_module
+from autoreproduce.benchmarks.reproducebench.task_yaml import Serving
 from autoreproduce.benchmarks.reproducebench.tasks import folder_of, task_file
 from autoreproduce.errors import ReaderError, SandboxError, UsageError
 from autoreproduce.files.confined import confined

@@ -16,14 +16,14 @@ from autoreproduce.benchmarks.reproducebench.curated import (
     Points,
     Rubric,
 )
-from autoreproduce.benchmarks.reproducebench.schema import (
+from autoreproduce.benchmarks.reproducebench.task_code import text_of
+from autoreproduce.benchmarks.reproducebench.task_yaml import (
     Profile,
     Targets,
     TaskFile,
     claim_of,
     read_yaml,
 )
-from autoreproduce.benchmarks.reproducebench.task_code import text_of
 from autoreproduce.claims.claim import Claim, ClaimsFile
 from autoreproduce.content import folder
 from autoreproduce.errors import UsageError

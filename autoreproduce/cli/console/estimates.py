@@ -73,7 +73,7 @@ def print_plan_preview(
     none is named. False if there is a plan, or somebody to ask.
     """
     from autoreproduce.runner.api_results import note_to_stderr
-    from autoreproduce.runner.choose import HOW
+    from autoreproduce.runner.open_models import HOW
     from autoreproduce.runner.preview import model_words, preview_paper
     from autoreproduce.runner.whole_paper.plan import plan_of
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def read_floors(given: Sequence[str]) -> dict[str, float]:
     """`--fail-under LEVEL=VALUE` by level. Raises UsageError."""
-    from autoreproduce.evaluation.scorers import LEVELS
+    from autoreproduce.evaluation.scorers import SCORERS
 
     floors = {}
     for text in given:
@@ -30,10 +30,10 @@ def read_floors(given: Sequence[str]) -> dict[str, float]:
             raise UsageError(
                 f"--fail-under {text}: nothing is below it", fix="write a number, e.g. mixed=60"
             )
-        if level not in LEVELS:
+        if level not in SCORERS:
             raise UsageError(
                 f"--fail-under {text}: there is no level {level!r}",
-                fix=f"choose among {', '.join(LEVELS)}",
+                fix=f"choose among {', '.join(SCORERS)}",
             )
     return floors
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from autoreproduce.evaluation.judging.addresses import addresses_judge
 from autoreproduce.evaluation.judging.neutral_imports import ModuleNames, neutral_imports
-from autoreproduce.evaluation.judging.program import Program
+from autoreproduce.evaluation.judging.submitted_code import Program
 from autoreproduce.evaluation.judging.withheld import (
     REMOVED,
     Address,

@@ -15,7 +15,12 @@ from autoreproduce.benchmarks.reproducebench import tasks as reproducebench
 from autoreproduce.benchmarks.reproducebench.curated import Point, Points
 from autoreproduce.config import digest
 from autoreproduce.errors import PaperError, TrialError, UsageError
-from autoreproduce.evaluation.judging.program import Program, is_text, program_below, read_program
+from autoreproduce.evaluation.judging.submitted_code import (
+    Program,
+    is_text,
+    program_below,
+    read_program,
+)
 from autoreproduce.evaluation.report.versions import tracked_files
 from autoreproduce.papers.reading import read_paper, saved_paper
 from autoreproduce.task import Task

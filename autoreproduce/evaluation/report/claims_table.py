@@ -83,7 +83,7 @@ def _grid(title: str, columns: Sequence[str], cells: dict[str, dict[str, ClaimRo
     return ClaimGrid(title, tuple(columns), tuple(rows))
 
 
-LEVELS: dict[str, Level] = {
+LEVEL_OF_WORD: dict[str, Level] = {
     "reproduced": "good",
     "close": "mixed",
     "off": "bad",
@@ -197,7 +197,7 @@ def claim_row(one: JudgedClaim, under_readings: str = "") -> ClaimRow:
         word=verdict.text,
         why="; ".join(filter(None, [verdict.why, under_readings])),
         origin=origin if verdict.values else "",
-        level=LEVELS.get(verdict.word, "open"),
+        level=LEVEL_OF_WORD.get(verdict.word, "open"),
     )
 
 

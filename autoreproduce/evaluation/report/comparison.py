@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from autoreproduce.evaluation.report.chart import Scale
-from autoreproduce.evaluation.report.verdict import beyond, disagreement
+from autoreproduce.evaluation.report.verdict_words import beyond, disagreement
 from autoreproduce.evaluation.report.wording import band, number, percent, plural
 from autoreproduce.task import Result, Task
 from autoreproduce.trials.trial import Outcome

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from autoreproduce.evaluation.report.claims_table import own_claims, printed_text
-from autoreproduce.evaluation.report.verdict import disagreement, metric_name, verdict
+from autoreproduce.evaluation.report.verdict_words import disagreement, metric_name, verdict
 from autoreproduce.evaluation.report.wording import band, number, plural
 
 if TYPE_CHECKING:

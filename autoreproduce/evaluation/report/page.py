@@ -24,7 +24,7 @@ from autoreproduce.evaluation.report.headline import FRESH, headline
 from autoreproduce.evaluation.report.packages import installed
 from autoreproduce.evaluation.report.specification import specification_curve
 from autoreproduce.evaluation.report.texts import between, diff_lines, fold, markdown
-from autoreproduce.evaluation.report.verdict import metric_name
+from autoreproduce.evaluation.report.verdict_words import metric_name
 from autoreproduce.evaluation.report.versions import Commit
 from autoreproduce.evaluation.seen import seen_in_full, seen_lines
 from autoreproduce.task import Task

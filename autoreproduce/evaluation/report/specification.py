@@ -13,7 +13,7 @@ from autoreproduce.claims.readings import OpenChoice
 from autoreproduce.claims.verdicts.readings import ReadingResult, in_order
 from autoreproduce.claims.verdicts.trial_verdict import Level, TrialVerdict
 from autoreproduce.evaluation.report.chart import Scale, Tick
-from autoreproduce.evaluation.report.claims_table import LEVELS
+from autoreproduce.evaluation.report.claims_table import LEVEL_OF_WORD
 from autoreproduce.evaluation.report.wording import number, percent
 
 WIDTH, LEFT, TOP, HEIGHT, ROW = 720, 220, 16, 170, 18
@@ -107,7 +107,7 @@ def _points(
             continue
         y = scale(min(high, max(-high, one.difference)))
         title = f"{result.label}: {claim.title} {number(one.mean)}, {one.word}"
-        points.append(ClaimPoint(x, y, LEVELS.get(one.word, "open"), title))
+        points.append(ClaimPoint(x, y, LEVEL_OF_WORD.get(one.word, "open"), title))
     return points
 
 

@@ -1,7 +1,7 @@
 """One file a scorer: it reads a finished trial's folder, runs nothing of it, and gives a Score.
 
 A new scorer is one file with a class that has a `name` and `score(trial, task)`, one line in
-`LEVELS`, and one test. Those that read with a model are made with judges; the others are free.
+`SCORERS`, and one test. Those that read with a model are made with judges; the others are free.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from autoreproduce.trials.trial import Trial
 
 # name -> module and class, and whether a judge model is needed
-LEVELS: dict[str, tuple[str, bool]] = {
+SCORERS: dict[str, tuple[str, bool]] = {
     "paper": ("autoreproduce.evaluation.scorers.align:PaperLevel", True),
     "code": ("autoreproduce.evaluation.scorers.align:CodeLevel", True),
     "mixed": ("autoreproduce.evaluation.scorers.align:MixedLevel", True),
@@ -35,8 +35,8 @@ LEVELS: dict[str, tuple[str, bool]] = {
     "cost": ("autoreproduce.evaluation.scorers.cost:CostScorer", False),
     **table("scorers"),
 }
-JUDGED = tuple(name for name, (_, model) in LEVELS.items() if model)
-FREE = tuple(name for name, (_, model) in LEVELS.items() if not model)
+JUDGED = tuple(name for name, (_, model) in SCORERS.items() if model)
+FREE = tuple(name for name, (_, model) in SCORERS.items() if not model)
 TABLED = (*JUDGED, "structure", "lineage")  # those that a table of trials shows as scores
 
 
@@ -63,14 +63,14 @@ class Setup:
 
 def open_scorers(levels: Sequence[str], setup: Setup) -> list[Scorer]:
     """The scorers by name. Raises UsageError for an unknown name, or if a judge is missing."""
-    unknown = [level for level in levels if level not in LEVELS]
+    unknown = [level for level in levels if level not in SCORERS]
     if unknown:
         raise UsageError(
-            f"there is no level {unknown[0]!r}", fix=f"choose among {', '.join(LEVELS)}"
+            f"there is no level {unknown[0]!r}", fix=f"choose among {', '.join(SCORERS)}"
         )
-    needing = [level for level in levels if LEVELS[level][1]]
+    needing = [level for level in levels if SCORERS[level][1]]
     if needing and not setup.judges:
-        free = ",".join(level for level in levels if not LEVELS[level][1]) or ",".join(FREE)
+        free = ",".join(level for level in levels if not SCORERS[level][1]) or ",".join(FREE)
         raise UsageError(
             f"the level {needing[0]} is judged by a model and none is named",
             fix="add --judge provider:name (or --judge NAME with --base-url), or ask for what is "
@@ -80,5 +80,5 @@ def open_scorers(levels: Sequence[str], setup: Setup) -> list[Scorer]:
 
 
 def _open(level: str, setup: Setup) -> Scorer:
-    scorer: Scorer = resolve_name(LEVELS[level][0])(setup)
+    scorer: Scorer = resolve_name(SCORERS[level][0])(setup)
     return scorer

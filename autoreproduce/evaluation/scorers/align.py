@@ -18,7 +18,7 @@ from autoreproduce.evaluation.judging.blind import Blind, blind
 from autoreproduce.evaluation.judging.judge import Reading
 from autoreproduce.evaluation.judging.material import POINTS_IN_WORDS, program_of
 from autoreproduce.evaluation.judging.packing import Packed, pack
-from autoreproduce.evaluation.judging.program import Program
+from autoreproduce.evaluation.judging.submitted_code import Program
 from autoreproduce.evaluation.judging.verdicts import (
     AXES,
     AXIS_BANDS,

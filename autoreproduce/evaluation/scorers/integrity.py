@@ -19,7 +19,7 @@ from autoreproduce.task import Task
 from autoreproduce.trials.findings import IntegrityFinding
 from autoreproduce.trials.integrity import INSTANT, Integrity
 from autoreproduce.trials.measurement import read_measurement
-from autoreproduce.trials.probe.schema import structure_of
+from autoreproduce.trials.probe.observation import structure_of
 from autoreproduce.trials.trial import Trial
 
 STEPS = "steps of an optimiser"

@@ -19,7 +19,7 @@ from autoreproduce.evaluation.structure.measure import with_syntax
 from autoreproduce.files.bounded import LARGEST_JSON, parse_json
 from autoreproduce.files.shared import read_plain
 from autoreproduce.task import Task
-from autoreproduce.trials.probe.schema import Count, Integer, Name, Number, ProbedStructure
+from autoreproduce.trials.probe.observation import Count, Integer, Name, Number, ProbedStructure
 from autoreproduce.trials.trial import Trial
 
 FILE = "structure.json"

@@ -19,13 +19,13 @@ from autoreproduce.contracts import Execution
 from autoreproduce.evaluation.outside_run import OutsideRun
 from autoreproduce.files.bounded import parse_python
 from autoreproduce.files.tree import Tree, UnreadableError
-from autoreproduce.sandboxes.counted import TrialSandbox
+from autoreproduce.sandboxes.counted_run import TrialSandbox
 from autoreproduce.sandboxes.owners import temporary_folder
 from autoreproduce.sandboxes.package_lists import with_packages
 from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.task import Task
+from autoreproduce.trials.probe.observation import LARGEST, parse_structure
 from autoreproduce.trials.probe.placing import FIRST_STEPS, probe_files
-from autoreproduce.trials.probe.schema import LARGEST, parse_structure
 
 LARGEST_SETTING = 10**15  # no program trains for more epochs; a float holds it exactly
 _NAMES = {

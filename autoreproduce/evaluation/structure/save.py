@@ -9,7 +9,7 @@ from typing import Any
 from autoreproduce.config import Settings, digest
 from autoreproduce.errors import SandboxError, TrialError, UsageError
 from autoreproduce.evaluation.judging.material import program_of
-from autoreproduce.evaluation.judging.program import Program
+from autoreproduce.evaluation.judging.submitted_code import Program
 from autoreproduce.evaluation.outside_run import recorded_run
 from autoreproduce.evaluation.scorers.execution import last_run
 from autoreproduce.evaluation.scorers.structure import FILE
@@ -19,8 +19,8 @@ from autoreproduce.files.shared import read_plain
 from autoreproduce.task import Task
 from autoreproduce.trials.journal import write_whole
 from autoreproduce.trials.measurement import read_measurement
+from autoreproduce.trials.probe.observation import structure_of
 from autoreproduce.trials.probe.placing import probe_files
-from autoreproduce.trials.probe.schema import structure_of
 from autoreproduce.trials.trial import Trial
 
 NEARLY = 0.1  # epochs

@@ -24,7 +24,7 @@ from autoreproduce.plugins.baselines.baseline import (
     BaselineSolver,
     LimitReachedError,
 )
-from autoreproduce.solvers.left_program import PROGRAM
+from autoreproduce.solvers.submitted_program import PROGRAM
 
 FIRST, STEPS, REPAIRS = 2, 3, 2  # first candidates, improvements of the best, repairs of each
 _REPLACE = re.compile(r"^[ \t*`#]*REPLACE[ \t*`:.]*$", re.MULTILINE)

@@ -18,18 +18,18 @@ from autoreproduce.content import folder
 from autoreproduce.contracts import Need, Submission
 from autoreproduce.errors import ContextError, ReplyError
 from autoreproduce.method.literature_review import Summaries
-from autoreproduce.method.program import Workbench
 from autoreproduce.method.results import results_problem
+from autoreproduce.method.workbench import Workbench
 from autoreproduce.papers import read_paper
-from autoreproduce.solvers.left_program import (
+from autoreproduce.solvers.limits import AgentLimits, Meter
+from autoreproduce.solvers.recorded import attempt_has_ended
+from autoreproduce.solvers.submitted_program import (
     PROGRAM,
     LeftProgram,
     left_repository,
     refuse_masked,
     refuse_whole_paper,
 )
-from autoreproduce.solvers.limits import AgentLimits, Meter
-from autoreproduce.solvers.recorded import attempt_has_ended
 from autoreproduce.solvers.task_folder import paper_without_results, task_folder
 from autoreproduce.trials.workspace import Workspace
 
@@ -75,7 +75,7 @@ class BaselineBench(Workbench):
             return parsed.whole_file()
 
         allowed = {"EDIT", WHOLE_FILE}
-        text = self._agent().carried_out(name, allowed, whole, bench=self, file=path, **variables)
+        text = self._agent().ask_and_apply(name, allowed, whole, bench=self, file=path, **variables)
         self.write({path: text}, f"{name} {path}")
 
     def edit_by(self, name: str, **variables: Any) -> None:
@@ -84,7 +84,7 @@ class BaselineBench(Workbench):
         def carry_out(parsed: Parsed) -> None:
             self.edit(parsed.edits, PROGRAM, name)
 
-        self._agent().carried_out(name, {"EDIT"}, carry_out, bench=self, **variables)
+        self._agent().ask_and_apply(name, {"EDIT"}, carry_out, bench=self, **variables)
 
     def change(self, name: str, **variables: Any) -> None:
         """The same for a program that is there: an unusable reply costs a round alone."""

@@ -17,8 +17,8 @@ from autoreproduce.agents.structured import read_structured
 from autoreproduce.errors import ReplyError
 from autoreproduce.models import Models
 from autoreproduce.plugins.baselines.baseline import GIVEN, BaselineBench, BaselineSolver
-from autoreproduce.solvers.left_program import PROGRAM
 from autoreproduce.solvers.repository import PlannedFile, RepositoryPlan
+from autoreproduce.solvers.submitted_program import PROGRAM
 
 CONFIG = "config.py"
 REPAIRS = 3

@@ -32,7 +32,7 @@ from autoreproduce.plugins.external_agents.gateway.calls import AgentCalls
 from autoreproduce.plugins.external_agents.gateway.server import Gateway
 from autoreproduce.sandboxes.owners import temporary_folder
 from autoreproduce.sandboxes.setup import SandboxSetup
-from autoreproduce.solvers.left_program import OWN
+from autoreproduce.solvers.submitted_program import OWN
 
 SECONDS = 1800.0  # that an installation may take
 DONE = "installed"

@@ -25,8 +25,8 @@ from autoreproduce.plugins.external_agents.agent_run import (
     keep_own_files,
 )
 from autoreproduce.plugins.external_agents.gateway.calls import AgentCalls
-from autoreproduce.solvers.left_program import LeftProgram, left_repository, refuse_masked
 from autoreproduce.solvers.limits import AgentLimits
+from autoreproduce.solvers.submitted_program import LeftProgram, left_repository, refuse_masked
 from autoreproduce.solvers.task_folder import paper_without_results, task_folder
 from autoreproduce.task import Task
 from autoreproduce.trials.steps import ExecutionResult, ModelResult, Step, dollars_of, model_results

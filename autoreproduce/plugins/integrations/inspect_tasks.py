@@ -28,7 +28,7 @@ from inspect_ai.util import sandbox as agent_sandbox
 from autoreproduce.benchmarks.reproducebench.tasks import task_names
 from autoreproduce.config import Settings
 from autoreproduce.errors import AutoReproduceError, UsageError
-from autoreproduce.evaluation.judging.program import is_safe, is_text
+from autoreproduce.evaluation.judging.submitted_code import is_safe, is_text
 from autoreproduce.plugins import installed
 from autoreproduce.plugins.integrations.task_files import prepared_task, task_files
 from autoreproduce.runner.api_results import note_to_stderr

@@ -17,7 +17,7 @@ from autoreproduce.benchmarks.reproducebench.tasks import load_task, task_file, 
 from autoreproduce.contracts import Score
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.judging.material import material_of
-from autoreproduce.evaluation.judging.program import Program
+from autoreproduce.evaluation.judging.submitted_code import Program
 from autoreproduce.evaluation.scorers import Setup, open_scorers
 from autoreproduce.evaluation.scoring import score_trial
 from autoreproduce.evaluation.submission import lay_out

@@ -24,7 +24,7 @@ from autoreproduce.models.prices import check_price
 from autoreproduce.papers import read_paper
 from autoreproduce.plugins.lab.authors_code import lay_authors_code
 from autoreproduce.plugins.lab.controls import Control, KnownClaim
-from autoreproduce.runner.choose import open_research_model
+from autoreproduce.runner.open_models import open_research_model
 from autoreproduce.trials.journal import open_journal
 
 HEADS = ("control", "claims of its text", "read at their place", "read elsewhere", "not read")

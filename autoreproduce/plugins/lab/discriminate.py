@@ -13,11 +13,11 @@ from pathlib import Path
 from autoreproduce.benchmarks import benchmark_of
 from autoreproduce.benchmarks.reproducebench.altered import AlteredProgram
 from autoreproduce.benchmarks.reproducebench.measured import PACKAGES, short
-from autoreproduce.benchmarks.reproducebench.schema import read_yaml
+from autoreproduce.benchmarks.reproducebench.task_yaml import read_yaml
 from autoreproduce.benchmarks.reproducebench.tasks import altered_programs_of, reference_files
 from autoreproduce.config import Settings, digest
 from autoreproduce.errors import TrialError, UsageError
-from autoreproduce.evaluation.judging.program import Program
+from autoreproduce.evaluation.judging.submitted_code import Program
 from autoreproduce.evaluation.submission import lay_out
 from autoreproduce.plugins.lab.discrimination import (
     FILE,

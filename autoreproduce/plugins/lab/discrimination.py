@@ -17,7 +17,7 @@ import yaml
 from pydantic import BaseModel, model_validator
 
 from autoreproduce.benchmarks.reproducebench.altered import AlteredProgram, Role
-from autoreproduce.benchmarks.reproducebench.schema import read_yaml
+from autoreproduce.benchmarks.reproducebench.task_yaml import read_yaml
 from autoreproduce.benchmarks.reproducebench.tasks import altered_programs_of, folder_of
 from autoreproduce.config import digest
 from autoreproduce.task import Metric, Result, Task

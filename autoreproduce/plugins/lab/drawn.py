@@ -19,7 +19,7 @@ from autoreproduce.benchmarks.reproducebench.tasks import (
 from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
 from autoreproduce.files.tree import Tree
-from autoreproduce.runner.outside import ScoreRequest
+from autoreproduce.runner.external_program import ScoreRequest
 from autoreproduce.runner.score import score_all
 from autoreproduce.task import Task
 from autoreproduce.trials.journal import write_whole

@@ -23,7 +23,7 @@ from autoreproduce.content import folder
 from autoreproduce.contracts import Execution, Need, Packages, Submission
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.carried_files import TREE, CarriedFiles, carried_files, lay_carried
-from autoreproduce.evaluation.judging.program import opened_source, program_at
+from autoreproduce.evaluation.judging.submitted_code import opened_source, program_at
 from autoreproduce.evaluation.outside_run import OutsideRun, at_seed, write_outside_run
 from autoreproduce.files.bounded import parse_json
 from autoreproduce.files.shared import read_text
@@ -35,7 +35,7 @@ from autoreproduce.plugins.lab.paper_notes import notes_on
 from autoreproduce.plugins.lab.run_patches import Patched, RunPatch, patched
 from autoreproduce.plugins.lab.runnable import why_it_failed
 from autoreproduce.plugins.lab.shown_code import MOST_SHOWN, shown_code
-from autoreproduce.sandboxes.counted import execute_counted
+from autoreproduce.sandboxes.counted_run import execute_counted
 from autoreproduce.trials.steps import ExecutionResult, InstallResult
 from autoreproduce.trials.workspace import Workspace
 

@@ -26,7 +26,7 @@ from autoreproduce.evaluation.scorers.structure import StructureScorer
 from autoreproduce.files.bounded import parse_yaml
 from autoreproduce.files.shared import read_text
 from autoreproduce.files.tree import Tree
-from autoreproduce.runner.outside import ScoreRequest
+from autoreproduce.runner.external_program import ScoreRequest
 from autoreproduce.runner.score import score_all
 from autoreproduce.task import Task
 from autoreproduce.trials.journal import now, write_whole

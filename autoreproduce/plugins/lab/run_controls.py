@@ -25,7 +25,7 @@ from autoreproduce.plugins.lab.controls import (
     read_control,
     variants_of,
 )
-from autoreproduce.runner.outside import ScoreRequest
+from autoreproduce.runner.external_program import ScoreRequest
 from autoreproduce.runner.score import score_all
 from autoreproduce.trials.journal import now, write_whole
 

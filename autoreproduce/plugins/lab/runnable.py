@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path, PurePosixPath
 
 from autoreproduce.errors import UsageError
-from autoreproduce.evaluation.judging.program import SKIPPED, own_entries
+from autoreproduce.evaluation.judging.submitted_code import SKIPPED, own_entries
 
 RUNS = {".py", ".ipynb", ".sh", ".bash"}
 LANGUAGES = {

@@ -13,7 +13,7 @@ from typing import Unpack
 
 from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
-from autoreproduce.evaluation.judging.program import opened_source
+from autoreproduce.evaluation.judging.submitted_code import opened_source
 from autoreproduce.evaluation.judging.unpacking import at_revision, is_url
 from autoreproduce.plugins.lab.handed_in import CARRY, HEADLINE
 from autoreproduce.plugins.lab.runnable import refuse_unrunnable

@@ -19,7 +19,7 @@ from autoreproduce.files.tree import Tree
 from autoreproduce.plugins.masked.helpers import inside_strings, reindented, scopes
 from autoreproduce.plugins.masked.layout import lay_out, wanted_pairs
 from autoreproduce.plugins.masked.masking import read_source
-from autoreproduce.plugins.masked.source import PythonSource
+from autoreproduce.plugins.masked.python_source import PythonSource
 from autoreproduce.plugins.masked.tasks import masked_of
 from autoreproduce.plugins.masked.transplant import transplant
 from autoreproduce.solvers.limits import Meter

@@ -9,9 +9,9 @@ from pathlib import Path
 from autoreproduce.errors import AutoReproduceError, NotScoredError, TrialError, UsageError
 from autoreproduce.evaluation.tables.rows import failed_in_its_suite
 from autoreproduce.plugins.masked.benchmark import task_outcome
-from autoreproduce.plugins.masked.estimate import Attempt
+from autoreproduce.plugins.masked.dataset_rows import ids_of
 from autoreproduce.plugins.masked.outcome import NEVER_RUN, Judged, TaskOutcome, unusable
-from autoreproduce.plugins.masked.rows import ids_of
+from autoreproduce.plugins.masked.pass_estimates import Attempt
 from autoreproduce.plugins.masked.running import made_of
 from autoreproduce.plugins.masked.tasks import masked_of, set_of
 from autoreproduce.plugins.masked.taskset import read_proofs

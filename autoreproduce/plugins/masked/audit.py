@@ -10,13 +10,13 @@ from autoreproduce.files.bounded import parse_json
 from autoreproduce.files.shared import file_inside
 from autoreproduce.plugins.masked.compare import paths_of
 from autoreproduce.plugins.masked.dataset import Dataset, Experiment, MaskedPaper, MaskRow
+from autoreproduce.plugins.masked.dataset_rows import Fault, Faults, Row, read_value
 from autoreproduce.plugins.masked.functions import Function
 from autoreproduce.plugins.masked.lists import combined_id
 from autoreproduce.plugins.masked.locating import Located, locate
 from autoreproduce.plugins.masked.masking import VARIANTS, mask, restore, stub
-from autoreproduce.plugins.masked.rows import Fault, Faults, Row, read_value
+from autoreproduce.plugins.masked.python_source import PythonSource, parse
 from autoreproduce.plugins.masked.selection import task_of
-from autoreproduce.plugins.masked.source import PythonSource, parse
 from autoreproduce.plugins.masked.upstream import upstream_fault
 
 _PARAM = re.compile(r"^\s*:param\s+(?:[^:\n]*?\s)?\**([A-Za-z_]\w*)\s*:", re.MULTILINE)

@@ -18,7 +18,7 @@ from autoreproduce.errors import SandboxError, SourceError
 from autoreproduce.files.tree import Tree
 from autoreproduce.plugins.masked.functions import Function
 from autoreproduce.plugins.masked.masking import read_source
-from autoreproduce.plugins.masked.source import PythonSource
+from autoreproduce.plugins.masked.python_source import PythonSource
 
 ALIKE = 0.85  # of runs of three nodes, counted from the longer one
 SMALLEST = 20  # nodes of a body that is hardly anywhere by chance

@@ -90,9 +90,9 @@ def mask(
     """
     from autoreproduce.plugins.masked.describe import FunctionWriter
     from autoreproduce.plugins.masked.making import made_text, make_tasks
+    from autoreproduce.plugins.masked.measure_original import MaskRequest
     from autoreproduce.plugins.masked.stopping import StoppableSetup
     from autoreproduce.plugins.masked.suggest import suggestion
-    from autoreproduce.plugins.masked.trying import MaskRequest
     from autoreproduce.runner.api_results import note_to_stderr
     from autoreproduce.runner.find import data_folder
     from autoreproduce.sandboxes.package_lists import read_requirements, with_packages

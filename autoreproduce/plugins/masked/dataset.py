@@ -15,8 +15,7 @@ from typing import Any
 
 from autoreproduce.errors import UsageError
 from autoreproduce.files.shared import check_tree, read_text
-from autoreproduce.plugins.masked.lists import LIST, read_lists
-from autoreproduce.plugins.masked.rows import (
+from autoreproduce.plugins.masked.dataset_rows import (
     Faults,
     Row,
     ids_of,
@@ -26,6 +25,7 @@ from autoreproduce.plugins.masked.rows import (
     read_value,
     whole_number,
 )
+from autoreproduce.plugins.masked.lists import LIST, read_lists
 from autoreproduce.plugins.masked.taskset import PaperSet, read_paper_set, read_splits
 
 CLONE = "git clone https://github.com/j1mk1m/AutoExperiment"

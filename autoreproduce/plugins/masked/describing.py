@@ -14,9 +14,9 @@ from autoreproduce.plugins.masked.environment import checksums
 from autoreproduce.plugins.masked.functions import Function
 from autoreproduce.plugins.masked.gold import Gold
 from autoreproduce.plugins.masked.masking import read_shared_source
+from autoreproduce.plugins.masked.measure_original import CommandRuns, MaskRequest
 from autoreproduce.plugins.masked.reach import command_line
 from autoreproduce.plugins.masked.taskset import PaperSet
-from autoreproduce.plugins.masked.trying import CommandRuns, MaskRequest
 
 Describe = Callable[[str, str], str]  # (the function's text, the paper's text) -> a docstring
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from autoreproduce.plugins.masked.functions import PARTS, Def, Function
-from autoreproduce.plugins.masked.source import PythonSource
+from autoreproduce.plugins.masked.python_source import PythonSource
 
 Scope = ast.Module | ast.ClassDef | Def
 TryStatement = ast.Try | ast.TryStar

@@ -18,9 +18,9 @@ from autoreproduce.plugins.masked.compare import compare
 from autoreproduce.plugins.masked.gold import Gold
 from autoreproduce.plugins.masked.layout import copy_code
 from autoreproduce.plugins.masked.masking import mask, read_source
+from autoreproduce.plugins.masked.measure_original import CommandRuns, MaskRequest, result_of_run
 from autoreproduce.plugins.masked.mutants import mutants_of
 from autoreproduce.plugins.masked.running import seeded
-from autoreproduce.plugins.masked.trying import CommandRuns, MaskRequest, result_of_run
 from autoreproduce.sandboxes.owners import temporary_folder
 from autoreproduce.sandboxes.setup import SandboxSetup
 

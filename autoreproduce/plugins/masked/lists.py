@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from autoreproduce.plugins.masked.rows import Faults, Row, ids_of, read_jsonl
+from autoreproduce.plugins.masked.dataset_rows import Faults, Row, ids_of, read_jsonl
 from autoreproduce.plugins.masked.taskset import SPLITS_FILE
 
 LIST = re.compile(r"mlrc_n(=|_)(\d+)\.jsonl")

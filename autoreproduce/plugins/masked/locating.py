@@ -14,7 +14,7 @@ from autoreproduce.errors import SourceError
 from autoreproduce.plugins.masked.dataset import MaskedPaper, MaskRow
 from autoreproduce.plugins.masked.functions import Function, namesakes
 from autoreproduce.plugins.masked.masking import Wanted, read_shared_source, refuse_other_names
-from autoreproduce.plugins.masked.source import PythonSource
+from autoreproduce.plugins.masked.python_source import PythonSource
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from autoreproduce.files.tree import Tree
 from autoreproduce.method.development import develop, start_of_loop
 from autoreproduce.method.literature_review import Summaries
 from autoreproduce.method.phase import Phase
-from autoreproduce.method.program import Workbench
+from autoreproduce.method.workbench import Workbench
 from autoreproduce.plugins.masked.answering import MaskedSolver, functions_of
 from autoreproduce.plugins.masked.clones import twin_pairs
 from autoreproduce.plugins.masked.layout import COMMAND, lay_out
@@ -109,7 +109,7 @@ class MaskedLoop(MaskedSolver):
         if self.meter.reached:
             return
         try:
-            bench.code.carried_out(
+            bench.code.ask_and_apply(
                 "write",
                 {"EDIT"},
                 lambda parsed: bench.edit(parsed.edits, file, f"write {address}"),

@@ -28,16 +28,16 @@ from autoreproduce.plugins.masked.gold import gold_on_disk
 from autoreproduce.plugins.masked.influence import with_influence
 from autoreproduce.plugins.masked.layout import copy_code, recipe
 from autoreproduce.plugins.masked.masking import read_shared_source, refuse_other_names
-from autoreproduce.plugins.masked.proving import proofs_text, prove_tasks, proven_of
-from autoreproduce.plugins.masked.selection import MaskedTask, select_tasks
-from autoreproduce.plugins.masked.taskset import MaskProof, PaperSet, read_proofs
-from autoreproduce.plugins.masked.trying import (
+from autoreproduce.plugins.masked.measure_original import (
     CommandRuns,
     MaskRequest,
     golds_of,
     reached_by_any,
     run_commands,
 )
+from autoreproduce.plugins.masked.proving import proofs_text, prove_tasks, proven_of
+from autoreproduce.plugins.masked.selection import MaskedTask, select_tasks
+from autoreproduce.plugins.masked.taskset import MaskProof, PaperSet, read_proofs
 from autoreproduce.plugins.masked.writer import write_lists, write_paper, write_proofs, write_text
 from autoreproduce.sandboxes.setup import SandboxSetup
 

@@ -18,7 +18,7 @@ from autoreproduce.errors import SandboxError, SourceError, UsageError
 from autoreproduce.files.shared import other_names, read_bytes
 from autoreproduce.files.tree import LARGEST, Tree
 from autoreproduce.plugins.masked.functions import Function
-from autoreproduce.plugins.masked.source import PythonSource
+from autoreproduce.plugins.masked.python_source import PythonSource
 
 Variant = Literal["docstring", "signature", "oracle"]
 VARIANTS: tuple[Variant, ...] = ("docstring", "signature", "oracle")

@@ -18,7 +18,7 @@ from typing import Any
 from autoreproduce.errors import ReaderError, ReaderTimeError
 from autoreproduce.files.bounded import parse_json, refuse_deep
 from autoreproduce.files.confined import confined
-from autoreproduce.plugins.masked.rows import as_json
+from autoreproduce.plugins.masked.dataset_rows import as_json
 
 # Never a part of a longer number: 31.42dB has none, and not 31. Repetitions do not backtrack
 # (`(?>`, `*+`), or an output of spaces would take hours.

@@ -10,7 +10,8 @@ from typing import Any
 
 from autoreproduce.evaluation.tables.model import Table, plot_label
 from autoreproduce.evaluation.tables.published import published_passes
-from autoreproduce.plugins.masked.estimate import (
+from autoreproduce.plugins.masked.outcome import NEVER_RUN
+from autoreproduce.plugins.masked.pass_estimates import (
     Attempt,
     PassRow,
     Rate,
@@ -18,7 +19,6 @@ from autoreproduce.plugins.masked.estimate import (
     rate,
     table,
 )
-from autoreproduce.plugins.masked.outcome import NEVER_RUN
 
 COSTS = {"calls": "steps", "tokens": "tokens", "dollars": "dollars", "seconds": "seconds"}
 

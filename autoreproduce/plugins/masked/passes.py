@@ -14,8 +14,8 @@ from autoreproduce.models.budget import Budget
 from autoreproduce.models.open import open_model
 from autoreproduce.plugins.masked.answering import functions_of
 from autoreproduce.plugins.masked.attempts import judged_attempt, read_attempts
-from autoreproduce.plugins.masked.estimate import Attempt, gap_closed, rate
 from autoreproduce.plugins.masked.layout import lay_out
+from autoreproduce.plugins.masked.pass_estimates import Attempt, gap_closed, rate
 from autoreproduce.plugins.masked.pass_tables import rate_text
 from autoreproduce.plugins.masked.retrieval import mentions
 from autoreproduce.plugins.masked.tasks import masked_of

@@ -25,11 +25,11 @@ from autoreproduce.plugins.masked.behaviour import (
 )
 from autoreproduce.plugins.masked.layout import copy_code, wanted_pairs
 from autoreproduce.plugins.masked.masking import RAISE, mask, read_source
+from autoreproduce.plugins.masked.measure_original import Rewrite
 from autoreproduce.plugins.masked.mutants import mutants_of, thoughtless
 from autoreproduce.plugins.masked.outcome import TaskOutcome, judge, outcome_of, run_seeds
 from autoreproduce.plugins.masked.selection import MaskedTask
 from autoreproduce.plugins.masked.taskset import Kills, MaskProof
-from autoreproduce.plugins.masked.trying import Rewrite
 from autoreproduce.sandboxes.owners import temporary_folder
 from autoreproduce.sandboxes.setup import SandboxSetup
 

@@ -14,13 +14,13 @@ from autoreproduce.errors import NotScoredError
 from autoreproduce.plugins.masked.behaviour import Watch
 from autoreproduce.plugins.masked.dataset import Dataset
 from autoreproduce.plugins.masked.layout import all_files, digests
+from autoreproduce.plugins.masked.measure_original import Rewrite
 from autoreproduce.plugins.masked.outcome import TaskOutcome, judge
 from autoreproduce.plugins.masked.proof import kills_of_function, prove
 from autoreproduce.plugins.masked.running import made_of
 from autoreproduce.plugins.masked.selection import MaskedTask, select_tasks
 from autoreproduce.plugins.masked.stopping import stop
 from autoreproduce.plugins.masked.taskset import Kills, MaskProof, read_proofs
-from autoreproduce.plugins.masked.trying import Rewrite
 from autoreproduce.plugins.masked.unmasked import scorable
 from autoreproduce.plugins.masked.writer import write_proofs
 from autoreproduce.sandboxes.setup import SandboxSetup

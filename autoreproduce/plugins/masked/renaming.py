@@ -26,8 +26,8 @@ from autoreproduce.plugins.masked.functions import Def
 from autoreproduce.plugins.masked.layout import code_files, copy_code
 from autoreproduce.plugins.masked.locating import Located, locate
 from autoreproduce.plugins.masked.masking import read_source
+from autoreproduce.plugins.masked.python_source import PythonSource
 from autoreproduce.plugins.masked.selection import select_tasks
-from autoreproduce.plugins.masked.source import PythonSource
 from autoreproduce.plugins.masked.taskset import PaperSet
 from autoreproduce.plugins.masked.writer import write_lists, write_paper, write_text
 

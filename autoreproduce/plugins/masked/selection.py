@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from autoreproduce.errors import UsageError
 from autoreproduce.plugins.masked.dataset import Dataset, Experiment, MaskedPaper, MaskRow, mask_row
+from autoreproduce.plugins.masked.dataset_rows import Row, ids_of, read_value
 from autoreproduce.plugins.masked.lists import combined_id
-from autoreproduce.plugins.masked.rows import Row, ids_of, read_value
 
 ANSWER = 'Return final answer as a json: {"Experiment 1": ..., "Experiment 2": ..., ...}'
 FEW = 200_000  # so many combinations are listed one by one before a sample is drawn

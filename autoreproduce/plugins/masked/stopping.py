@@ -9,7 +9,7 @@ from pathlib import Path
 
 from autoreproduce.contracts import Execution
 from autoreproduce.errors import SandboxError
-from autoreproduce.sandboxes.counted import TrialSandbox
+from autoreproduce.sandboxes.counted_run import TrialSandbox
 from autoreproduce.sandboxes.setup import SandboxSetup
 
 

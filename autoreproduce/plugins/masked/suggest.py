@@ -21,11 +21,11 @@ from autoreproduce.plugins.masked.failing import why_failed
 from autoreproduce.plugins.masked.influence import MEASURED
 from autoreproduce.plugins.masked.layout import NOT_COPIED, copy_code
 from autoreproduce.plugins.masked.masking import read_source
+from autoreproduce.plugins.masked.measure_original import MaskRequest
 from autoreproduce.plugins.masked.mutants import MOST
 from autoreproduce.plugins.masked.parsing import read_output
 from autoreproduce.plugins.masked.reach import loaded_by, reach
 from autoreproduce.plugins.masked.running import seeded
-from autoreproduce.plugins.masked.trying import MaskRequest
 from autoreproduce.sandboxes.owners import temporary_folder
 from autoreproduce.sandboxes.setup import SandboxSetup
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.tables.model import SuitePage, can_draw
 from autoreproduce.plugins.masked.attempts import read_attempts
-from autoreproduce.plugins.masked.estimate import Attempt
+from autoreproduce.plugins.masked.pass_estimates import Attempt
 from autoreproduce.plugins.masked.pass_tables import draw_passes, pass_tables
 
 

@@ -18,7 +18,7 @@ from autoreproduce.papers.passages import bm25, search_words
 from autoreproduce.plugins.masked.functions import Function
 from autoreproduce.plugins.masked.layout import code_files
 from autoreproduce.plugins.masked.masking import RAISE, read_source
-from autoreproduce.plugins.masked.source import PythonSource
+from autoreproduce.plugins.masked.python_source import PythonSource
 
 MOST_FILES = 1000
 LONGEST = 60  # lines of the function that is shown whole

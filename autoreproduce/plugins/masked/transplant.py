@@ -19,7 +19,7 @@ from autoreproduce.plugins.masked.functions import Function
 from autoreproduce.plugins.masked.helpers import inside_strings, needed_helpers, reindented
 from autoreproduce.plugins.masked.layout import NOT_COPIED
 from autoreproduce.plugins.masked.masking import read_source
-from autoreproduce.plugins.masked.source import PythonSource
+from autoreproduce.plugins.masked.python_source import PythonSource
 
 LARGEST = 4_000_000  # bytes of a submitted file
 MOST_NOTES = 20

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from autoreproduce.errors import SourceError
 from autoreproduce.plugins.masked.functions import Function
-from autoreproduce.plugins.masked.source import PythonSource, parse
+from autoreproduce.plugins.masked.python_source import PythonSource, parse
 
 
 class Lines(Protocol):

@@ -15,7 +15,7 @@ from typing import Any
 
 from autoreproduce.files.csv_text import csv_text
 from autoreproduce.plugins.masked.dataset import Experiment, MaskRow
-from autoreproduce.plugins.masked.rows import Faults, Row, read_csv, read_jsonl
+from autoreproduce.plugins.masked.dataset_rows import Faults, Row, read_csv, read_jsonl
 from autoreproduce.plugins.masked.selection import MaskedTask
 from autoreproduce.plugins.masked.taskset import (
     PAPER_FILE,

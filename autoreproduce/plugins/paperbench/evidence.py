@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from autoreproduce.errors import SandboxError
-from autoreproduce.evaluation.judging.program import Program
+from autoreproduce.evaluation.judging.submitted_code import Program
 from autoreproduce.files.tree import Tree
 from autoreproduce.models.tokens import rough_tokens
 from autoreproduce.plugins.paperbench.files import (

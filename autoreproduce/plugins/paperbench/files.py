@@ -9,7 +9,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from autoreproduce.evaluation.judging.program import SKIPPED, Program, program_below, read_program
+from autoreproduce.evaluation.judging.submitted_code import (
+    SKIPPED,
+    Program,
+    program_below,
+    read_program,
+)
 from autoreproduce.models.tokens import rough_tokens
 
 DOCUMENTS = {".md", ".txt", ".rst"}

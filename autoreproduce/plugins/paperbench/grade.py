@@ -13,7 +13,7 @@ from typing import Any
 from autoreproduce.config import Settings, digest
 from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.evaluation.judging.judge import Judge
-from autoreproduce.evaluation.judging.program import NO_CODE, Program
+from autoreproduce.evaluation.judging.submitted_code import NO_CODE, Program
 from autoreproduce.files.bounded import parse_json
 from autoreproduce.files.shared import read_plain
 from autoreproduce.models.errors import shown

@@ -69,7 +69,7 @@ def plan_suite(
 ) -> Plan:
     """The trials that a suite's file and `run_suite`'s arguments name. Raises UsageError."""
     from autoreproduce.plugins.suites.plan import Plan
-    from autoreproduce.plugins.suites.schema import read_suite, refused
+    from autoreproduce.plugins.suites.suite_file import read_suite, refused
     from autoreproduce.plugins.suites.trust import refuse_reaching
 
     for name in changes or {}:

@@ -9,7 +9,7 @@ from filelock import FileLock, Timeout
 from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.models.budget import Budget
 from autoreproduce.plugins.suites.plan import Plan, Planned
-from autoreproduce.runner.choose import choose_model
+from autoreproduce.runner.open_models import choose_model
 from autoreproduce.trials.folders import SCRIPTS, TRIALS, refuse_links
 
 

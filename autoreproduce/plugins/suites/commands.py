@@ -15,7 +15,7 @@ from autoreproduce.cli.options import ADVANCED, Json, Notify, Require, RequireWo
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from autoreproduce.plugins.suites.finished import EndedTrial
+    from autoreproduce.plugins.suites.finished_trials import EndedTrial
     from autoreproduce.plugins.suites.plan import Planned
     from autoreproduce.plugins.suites.run import SuiteSummary
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from autoreproduce.evaluation.report.wording import short_count
 from autoreproduce.models.budget import Budget
-from autoreproduce.plugins.suites.finished import check
+from autoreproduce.plugins.suites.finished_trials import check
 from autoreproduce.plugins.suites.plan import Plan, Planned
 from autoreproduce.runner.estimate import Estimate, dollar_words, estimate, spread_words
 from autoreproduce.runner.past_trials import TrialKind, earlier_trials, text_tokens

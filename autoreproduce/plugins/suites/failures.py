@@ -19,7 +19,7 @@ from autoreproduce.errors import (
     SandboxError,
     TrialError,
 )
-from autoreproduce.plugins.suites.finished import EndedTrial
+from autoreproduce.plugins.suites.finished_trials import EndedTrial
 
 if TYPE_CHECKING:
     from autoreproduce.runner.attempt import Finished

@@ -16,7 +16,7 @@ from autoreproduce.errors import UsageError
 from autoreproduce.files.handed_over import raised, reaching
 from autoreproduce.files.shared import read_plain
 from autoreproduce.models.errors import shown
-from autoreproduce.plugins.suites.finished import make_folder
+from autoreproduce.plugins.suites.finished_trials import make_folder
 from autoreproduce.plugins.suites.plan import Plan, Planned
 from autoreproduce.runner.settings import PREFIX, by_flag, load_settings
 from autoreproduce.solvers import is_registered

@@ -16,9 +16,9 @@ from typing import Any, TextIO
 from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.files.owner import owner, stale
 from autoreproduce.models.budget import Budget
-from autoreproduce.plugins.suites.finished import EndedTrial
-from autoreproduce.plugins.suites.gate import Gates
+from autoreproduce.plugins.suites.finished_trials import EndedTrial
 from autoreproduce.plugins.suites.plan import Planned
+from autoreproduce.plugins.suites.rate_limit import Gates
 from autoreproduce.plugins.suites.view import (
     LiveSuite,
     Snapshot,

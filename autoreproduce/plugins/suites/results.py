@@ -14,7 +14,7 @@ from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.evaluation.scoring import read_scores
 from autoreproduce.files.csv_text import csv_text
 from autoreproduce.models.errors import shown
-from autoreproduce.plugins.suites.finished import ENDED, finished, spent_so_far
+from autoreproduce.plugins.suites.finished_trials import ENDED, finished, spent_so_far
 from autoreproduce.plugins.suites.plan import MARK, Plan
 from autoreproduce.trials.chain import chain_warning
 from autoreproduce.trials.journal import write_whole

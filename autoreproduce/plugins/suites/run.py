@@ -17,9 +17,8 @@ from autoreproduce.config import Settings
 from autoreproduce.errors import AutoReproduceError, BudgetError
 from autoreproduce.models.budget import Budget, Cost
 from autoreproduce.plugins.suites import failures
-from autoreproduce.plugins.suites.attempting import RESUME, Surroundings, attempt_job
 from autoreproduce.plugins.suites.checks import check_models, locked
-from autoreproduce.plugins.suites.finished import (
+from autoreproduce.plugins.suites.finished_trials import (
     EndedTrial,
     check,
     make_folder,
@@ -27,7 +26,6 @@ from autoreproduce.plugins.suites.finished import (
     spent_so_far,
     write_ended,
 )
-from autoreproduce.plugins.suites.gate import Gates
 from autoreproduce.plugins.suites.job import Job, job_of, write_job
 from autoreproduce.plugins.suites.leases import Gpus, divided
 from autoreproduce.plugins.suites.ledger import Ledger
@@ -39,7 +37,9 @@ from autoreproduce.plugins.suites.progress import (
     read_running,
     write_state,
 )
+from autoreproduce.plugins.suites.rate_limit import Gates
 from autoreproduce.plugins.suites.results import write_plan, write_results
+from autoreproduce.plugins.suites.retrying import RESUME, WorkerContext, attempt_job
 from autoreproduce.plugins.suites.view import SuiteView
 from autoreproduce.runner.executors import ExecutorSetup, attempt_all, open_executor
 from autoreproduce.runner.signals import undisturbed
@@ -174,7 +174,7 @@ class SuiteRun:
 
     def _attempt(self, job: Job) -> EndedTrial:
         """The attempt of a job by this process itself."""
-        around = Surroundings(
+        around = WorkerContext(
             self.budget,
             self.stop,
             self.gates.guard,

@@ -12,8 +12,8 @@ from typing import Any
 from autoreproduce.content import folder
 from autoreproduce.errors import UsageError
 from autoreproduce.files.handed_over import raised, reaching
-from autoreproduce.plugins.suites.lines import Place
-from autoreproduce.plugins.suites.schema import SuiteFile
+from autoreproduce.plugins.suites.suite_file import SuiteFile
+from autoreproduce.plugins.suites.yaml_errors import Place
 from autoreproduce.runner.executors import parse_options
 from autoreproduce.runner.settings import by_flag, load_settings
 from autoreproduce.solvers import is_registered

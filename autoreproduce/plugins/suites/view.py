@@ -25,7 +25,7 @@ from autoreproduce.trials.trial import now
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from autoreproduce.plugins.suites.finished import EndedTrial
+    from autoreproduce.plugins.suites.finished_trials import EndedTrial
     from autoreproduce.plugins.suites.plan import Planned
 
 Snapshot = dict[str, Any]

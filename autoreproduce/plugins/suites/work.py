@@ -15,14 +15,14 @@ from typing import Any
 from autoreproduce.config import Settings
 from autoreproduce.files.lease import PATIENCE, hold
 from autoreproduce.models.budget import Cost
-from autoreproduce.plugins.suites.attempting import Surroundings, attempt_job
-from autoreproduce.plugins.suites.finished import EndedTrial, make_folder, spent_so_far
-from autoreproduce.plugins.suites.gate import Gates
+from autoreproduce.plugins.suites.finished_trials import EndedTrial, make_folder, spent_so_far
 from autoreproduce.plugins.suites.job import Job
 from autoreproduce.plugins.suites.leases import GPUS_IN, Gpus, granted_by_engine
 from autoreproduce.plugins.suites.ledger import GrantedBudget, Ledger, LedgerAccess
 from autoreproduce.plugins.suites.pauses import PauseAccess, Pauses
 from autoreproduce.plugins.suites.progress import Running, TrialWatch, write_running
+from autoreproduce.plugins.suites.rate_limit import Gates
+from autoreproduce.plugins.suites.retrying import WorkerContext, attempt_job
 from autoreproduce.trials.steps import Step
 
 LEASE = ".lease"
@@ -71,7 +71,7 @@ class Worker:
             attempts = self.job.loaded_settings().model.max_retries + 1
             gates = Gates(4, self.stop, attempts=attempts, pauses=self.pauses)
             machine = with_gpus(self.job, self.gpus_in, self.stop)
-            around = Surroundings(budget, self.stop, gates.guard, machine, note=self.note)
+            around = WorkerContext(budget, self.stop, gates.guard, machine, note=self.note)
             watch = _Watch(self.job, self.stop, lost, self.synced)
             return attempt_job(self.job, around, watch)
         finally:

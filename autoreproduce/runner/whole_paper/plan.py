@@ -20,9 +20,9 @@ from autoreproduce.models.prices import check_price
 from autoreproduce.papers import read_paper
 from autoreproduce.papers.arxiv_client import normal_id, without_version
 from autoreproduce.runner.api_results import PhaseNotes
-from autoreproduce.runner.choose import open_research_model
 from autoreproduce.runner.find import data_folder
 from autoreproduce.runner.machine import hardware
+from autoreproduce.runner.open_models import open_research_model
 from autoreproduce.runner.request import note_own_folder
 from autoreproduce.trials.journal import now, open_journal, write_whole
 from autoreproduce.trials.steps import dollars_of, model_results, usage_of

@@ -6,7 +6,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from autoreproduce.errors import SandboxError
-from autoreproduce.trials.probe.schema import LARGEST, ProbedStructure, parse_structure
+from autoreproduce.trials.probe.observation import LARGEST, ProbedStructure, parse_structure
 
 if TYPE_CHECKING:
     from autoreproduce.files.tree import Tree

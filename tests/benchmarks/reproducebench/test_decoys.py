@@ -14,7 +14,7 @@ from autoreproduce.benchmarks.reproducebench import prepared_data, recomputing
 from autoreproduce.benchmarks.reproducebench import tasks as reproducebench
 from autoreproduce.benchmarks.reproducebench.draws import decoy_folder
 from autoreproduce.benchmarks.reproducebench.scaffold import new_task
-from autoreproduce.benchmarks.reproducebench.schema import Targets
+from autoreproduce.benchmarks.reproducebench.task_yaml import Targets
 from autoreproduce.errors import UsageError
 
 GIVEN = (

@@ -14,7 +14,7 @@ from autoreproduce.benchmarks.reproducebench.scaffold import new_task
 from autoreproduce.benchmarks.reproducebench.task_code import load_module
 from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
-from autoreproduce.sandboxes.counted import PUBLISHED
+from autoreproduce.sandboxes.counted_run import PUBLISHED
 from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.task import Result, Task
 

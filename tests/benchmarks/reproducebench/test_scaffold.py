@@ -13,7 +13,7 @@ from autoreproduce.benchmarks.reproducebench import task_code
 from autoreproduce.benchmarks.reproducebench import tasks as reproducebench
 from autoreproduce.benchmarks.reproducebench.curated import LineageFile, Points, Rubric
 from autoreproduce.benchmarks.reproducebench.scaffold import new_task, still_to_fill
-from autoreproduce.benchmarks.reproducebench.schema import read_yaml
+from autoreproduce.benchmarks.reproducebench.task_yaml import read_yaml
 from autoreproduce.benchmarks.reproducebench.tasks import task_file
 from autoreproduce.cli.app import app
 from autoreproduce.errors import UsageError

@@ -15,7 +15,7 @@ from autoreproduce.benchmarks.reproducebench.scaffold import new_task
 from autoreproduce.config import Settings
 from autoreproduce.content import CHECKOUT
 from autoreproduce.errors import UsageError
-from autoreproduce.runner.outside import ScoreRequest
+from autoreproduce.runner.external_program import ScoreRequest
 from autoreproduce.runner.score import score_all
 from autoreproduce.task import Task
 from autoreproduce.trials.measurement import Measurement, read_measurement

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from autoreproduce.benchmarks.reproducebench.schema import TaskFile, read_yaml
+from autoreproduce.benchmarks.reproducebench.task_yaml import TaskFile, read_yaml
 from autoreproduce.benchmarks.reproducebench.tasks import load_task, task_folder, task_names
 from autoreproduce.claims.claim import ClaimsFile
 from autoreproduce.errors import UsageError

@@ -5,7 +5,7 @@ import ast
 import pytest
 
 from autoreproduce.evaluation.judging.blind import blind
-from autoreproduce.evaluation.judging.program import Program
+from autoreproduce.evaluation.judging.submitted_code import Program
 
 FILES = {
     "engine/__init__.py": "",

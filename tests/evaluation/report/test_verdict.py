@@ -3,7 +3,7 @@ import math
 import pytest
 from report_trials import darcy, outcome
 
-from autoreproduce.evaluation.report.verdict import disagreement, verdict
+from autoreproduce.evaluation.report.verdict_words import disagreement, verdict
 from autoreproduce.task import Metric, Result
 from autoreproduce.trials.trial import Outcome
 

@@ -23,8 +23,8 @@ from autoreproduce.plugins.baselines import plugin
 from autoreproduce.plugins.baselines.agent_laboratory import program_after
 from autoreproduce.plugins.baselines.chatdev import agrees
 from autoreproduce.runner.attempt import Shared
-from autoreproduce.runner.choose import choose_model
-from autoreproduce.solvers.left_program import LeftProgram, refuse_masked
+from autoreproduce.runner.open_models import choose_model
+from autoreproduce.solvers.submitted_program import LeftProgram, refuse_masked
 from autoreproduce.trials.workspace import Workspace
 
 BROKEN = PROGRAM.replace("w = 0.0", "w = start")  # a NameError

@@ -22,7 +22,7 @@ from autoreproduce.errors import UsageError
 from autoreproduce.models.budget import Budget
 from autoreproduce.plugins.external_agents.agent_file import agent_names, read_agent
 from autoreproduce.runner.attempt import Shared
-from autoreproduce.runner.choose import choose_model
+from autoreproduce.runner.open_models import choose_model
 from autoreproduce.sandboxes import why_not
 from autoreproduce.solvers import needs_of
 

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from autoreproduce.benchmarks.reproducebench.tasks import load_task
 from autoreproduce.config import digest
 from autoreproduce.errors import TrialError, UsageError
-from autoreproduce.evaluation.judging.program import Program
+from autoreproduce.evaluation.judging.submitted_code import Program
 from autoreproduce.evaluation.submission import lay_out
 from autoreproduce.plugins.integrations.inspect_export import _file_date, _prompt_of
 from autoreproduce.plugins.integrations.jobs import JobRecord, Jobs

@@ -7,7 +7,7 @@ from autoreproduce.benchmarks.reproducebench.altered import with_mistake
 from autoreproduce.benchmarks.reproducebench.tasks import load_task, task_file
 from autoreproduce.config import Settings
 from autoreproduce.evaluation.judging.material import material_of
-from autoreproduce.evaluation.judging.program import Program
+from autoreproduce.evaluation.judging.submitted_code import Program
 from autoreproduce.evaluation.scorers import Setup, open_scorers
 from autoreproduce.evaluation.scoring import score_trial
 from autoreproduce.evaluation.structure.save import measure_both

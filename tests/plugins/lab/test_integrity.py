@@ -22,7 +22,7 @@ from autoreproduce.plugins.lab.run_attacks import (
     attacks_on,
     run_attacks,
 )
-from autoreproduce.runner.outside import ScoreRequest
+from autoreproduce.runner.external_program import ScoreRequest
 from autoreproduce.runner.score import score_all
 from autoreproduce.task import Task
 from autoreproduce.trials.measurement import Measurement, read_measurement

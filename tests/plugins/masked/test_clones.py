@@ -16,11 +16,11 @@ from autoreproduce.plugins.masked.dataset import load_dataset
 from autoreproduce.plugins.masked.gold import gold_on_disk
 from autoreproduce.plugins.masked.layout import lay_out
 from autoreproduce.plugins.masked.making import make_tasks
+from autoreproduce.plugins.masked.measure_original import MaskRequest
 from autoreproduce.plugins.masked.running import seeded
 from autoreproduce.plugins.masked.selection import task_of
 from autoreproduce.plugins.masked.surroundings import most_similar, read_project
 from autoreproduce.plugins.masked.taskset import PaperSet
-from autoreproduce.plugins.masked.trying import MaskRequest
 
 MAIN = """\
 import json

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoreproduce.plugins.masked.estimate import (
+from autoreproduce.plugins.masked.pass_estimates import (
     Attempt,
     clopper_pearson,
     experiment_losses,

@@ -11,11 +11,11 @@ import pytest
 
 from autoreproduce.errors import SourceError, UsageError
 from autoreproduce.plugins.masked.dataset import Experiment, load_dataset
+from autoreproduce.plugins.masked.dataset_rows import read_value
 from autoreproduce.plugins.masked.layout import copy_code, lay_out
 from autoreproduce.plugins.masked.parsing import read_results_file
-from autoreproduce.plugins.masked.rows import read_value
+from autoreproduce.plugins.masked.python_source import parse
 from autoreproduce.plugins.masked.selection import select_tasks
-from autoreproduce.plugins.masked.source import parse
 from autoreproduce.plugins.masked.tasks import load_task, shipped
 from autoreproduce.plugins.masked.taskset import PaperSet, read_splits
 from autoreproduce.plugins.masked.writer import write_paper

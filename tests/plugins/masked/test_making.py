@@ -22,13 +22,13 @@ from autoreproduce.plugins.masked.commands import app, numbers
 from autoreproduce.plugins.masked.dataset import load_dataset
 from autoreproduce.plugins.masked.gold import gold_of, gold_on_disk
 from autoreproduce.plugins.masked.making import MadeSet, made_text, make_tasks, proven_only
+from autoreproduce.plugins.masked.measure_original import MaskRequest
 from autoreproduce.plugins.masked.outcome import judge
 from autoreproduce.plugins.masked.prove import places_of_papers
 from autoreproduce.plugins.masked.proving import prove_set
 from autoreproduce.plugins.masked.reach import reach
 from autoreproduce.plugins.masked.selection import select_tasks, task_of
 from autoreproduce.plugins.masked.taskset import MaskProof, read_proofs
-from autoreproduce.plugins.masked.trying import MaskRequest
 from autoreproduce.plugins.masked.writer import write_proofs
 from autoreproduce.sandboxes import why_not
 from autoreproduce.sandboxes.setup import SandboxSetup

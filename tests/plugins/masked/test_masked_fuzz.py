@@ -8,9 +8,9 @@ from pathlib import Path
 from fuzzing import slow_fuzz
 
 from autoreproduce.errors import AutoReproduceError
+from autoreproduce.plugins.masked.dataset_rows import Faults, read_csv, read_jsonl, read_value
 from autoreproduce.plugins.masked.parsing import read_output, read_results_file
-from autoreproduce.plugins.masked.rows import Faults, read_csv, read_jsonl, read_value
-from autoreproduce.plugins.masked.source import parse
+from autoreproduce.plugins.masked.python_source import parse
 from autoreproduce.plugins.masked.taskset import read_paper_set, read_proofs, read_splits
 
 OUTPUT = "epoch 1 loss 0.5\n{'loss': np.float64(0.5)}\nTotal loss: tensor(0.25)\n{\"a\": [1, 2]}\n"

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from autoreproduce.errors import SourceError
 from autoreproduce.plugins.masked.functions import Function
 from autoreproduce.plugins.masked.masking import VARIANTS, Wanted, mask, mask_files, restore, stub
-from autoreproduce.plugins.masked.source import PythonSource
+from autoreproduce.plugins.masked.python_source import PythonSource
 
 STDLIB = Path(sysconfig.get_paths()["stdlib"])
 PACKAGES = [Path(package.__file__).parent for package in (numpy, scipy, openai)]

@@ -16,7 +16,7 @@ from autoreproduce.config import Settings
 from autoreproduce.plugins.masked.mutants import mutants_of
 from autoreproduce.plugins.masked.proof import prove
 from autoreproduce.plugins.masked.proving import proofs_text, prove_tasks
-from autoreproduce.plugins.masked.source import PythonSource
+from autoreproduce.plugins.masked.python_source import PythonSource
 from autoreproduce.plugins.masked.stopping import StoppableSetup
 from autoreproduce.plugins.masked.taskset import MaskProof
 

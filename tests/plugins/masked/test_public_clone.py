@@ -21,8 +21,8 @@ from autoreproduce.plugins.masked.dataset import Dataset, load_dataset
 from autoreproduce.plugins.masked.locating import Located, locate
 from autoreproduce.plugins.masked.masking import VARIANTS, mask, restore, stub
 from autoreproduce.plugins.masked.proof import prove
+from autoreproduce.plugins.masked.python_source import PythonSource
 from autoreproduce.plugins.masked.selection import counts, select_tasks, task_of
-from autoreproduce.plugins.masked.source import PythonSource
 from autoreproduce.plugins.masked.unmasked import scorable
 from autoreproduce.sandboxes import why_not
 from autoreproduce.sandboxes.setup import SandboxSetup

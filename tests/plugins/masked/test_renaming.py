@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from autoreproduce.plugins.masked.dataset import load_dataset
-from autoreproduce.plugins.masked.estimate import Attempt
+from autoreproduce.plugins.masked.pass_estimates import Attempt
 from autoreproduce.plugins.masked.pass_tables import memory_tables
+from autoreproduce.plugins.masked.python_source import PythonSource
 from autoreproduce.plugins.masked.renaming import new_names, renamed_code, write_renamed
 from autoreproduce.plugins.masked.selection import select_tasks
-from autoreproduce.plugins.masked.source import PythonSource
 from autoreproduce.plugins.masked.tasks import open_set
 
 CODE = '''\

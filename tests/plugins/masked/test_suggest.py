@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from autoreproduce.plugins.masked.commands import app
-from autoreproduce.plugins.masked.source import parse
+from autoreproduce.plugins.masked.python_source import parse
 from autoreproduce.plugins.masked.suggest import likely_commands, packages
 
 TRAIN = """\

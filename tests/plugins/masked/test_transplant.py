@@ -10,7 +10,7 @@ import pytest
 
 from autoreproduce.errors import SourceError
 from autoreproduce.plugins.masked.masking import Wanted, mask, mask_files, stub
-from autoreproduce.plugins.masked.source import PythonSource
+from autoreproduce.plugins.masked.python_source import PythonSource
 from autoreproduce.plugins.masked.transplant import (
     Transplanted,
     left_behind,

@@ -24,10 +24,10 @@ from autoreproduce.files.tree import Tree
 from autoreproduce.plugins.masked.layout import copy_code
 from autoreproduce.plugins.masked.making import make_tasks
 from autoreproduce.plugins.masked.masking import mask, read_source
+from autoreproduce.plugins.masked.measure_original import MaskRequest
 from autoreproduce.plugins.masked.outcome import judge
 from autoreproduce.plugins.masked.selection import MaskedTask
 from autoreproduce.plugins.masked.tasks import masked_task
-from autoreproduce.plugins.masked.trying import MaskRequest
 from autoreproduce.sandboxes.setup import SandboxSetup
 
 CLONES = os.environ.get("AUTOREPRODUCE_REPOSITORIES", "")

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from autoreproduce.cli.app import app
 from autoreproduce.errors import UsageError
-from autoreproduce.evaluation.judging.program import Program
+from autoreproduce.evaluation.judging.submitted_code import Program
 from autoreproduce.models.tokens import rough_tokens
 from autoreproduce.plugins.paperbench.files import all_of, read_submission, the_best
 
@@ -423,7 +423,7 @@ def test_a_notebook_is_read_without_its_pictures_and_what_is_too_large_is_report
 
 
 def test_thousands_of_texts_and_what_is_passed_over_take_no_place_of_code(tmp_path, monkeypatch):
-    monkeypatch.setattr("autoreproduce.evaluation.judging.program.MOST", 3)
+    monkeypatch.setattr("autoreproduce.evaluation.judging.submitted_code.MOST", 3)
     names = ["data/1.txt", "data/2.json", "data/3.md", "src/main.py", "src/x.hxx"]
     for name in [*names, "wandb/a.h", "wandb/b.h", "wandb/c.h"]:
         (tmp_path / name).parent.mkdir(exist_ok=True)

@@ -20,7 +20,7 @@ from sandbox_helpers import BUILD
 from autoreproduce.plugins.suites.plan import Plan, parse_changes
 from autoreproduce.plugins.suites.results import read_rows
 from autoreproduce.plugins.suites.run import SuiteRun, SuiteSummary
-from autoreproduce.plugins.suites.schema import read_suite
+from autoreproduce.plugins.suites.suite_file import read_suite
 
 HERE = Path(__file__).parent
 ASKED = re.compile(r"Trial (\S+), call (\d+)")

@@ -7,7 +7,7 @@ from suite_world import lay_out
 
 from autoreproduce.errors import UsageError
 from autoreproduce.plugins.suites.plan import split_changes
-from autoreproduce.plugins.suites.schema import read_suite
+from autoreproduce.plugins.suites.suite_file import read_suite
 from autoreproduce.runner.executors import parse_options
 
 

@@ -21,7 +21,7 @@ from autoreproduce.plugins.suites.job import Job, read_job
 from autoreproduce.plugins.suites.ledger import GrantedBudget, Ledger
 from autoreproduce.plugins.suites.pauses import Pause, Pauses
 from autoreproduce.plugins.suites.plan import Plan
-from autoreproduce.plugins.suites.schema import read_suite
+from autoreproduce.plugins.suites.suite_file import read_suite
 from autoreproduce.plugins.suites.work import Worker, with_gpus
 
 

@@ -17,7 +17,7 @@ from autoreproduce.plugins.suites.commands import _print_summary
 from autoreproduce.plugins.suites.job import job_of, read_job, write_job
 from autoreproduce.plugins.suites.plan import Tasks
 from autoreproduce.plugins.suites.run import SuiteSummary
-from autoreproduce.plugins.suites.schema import SuiteFile, read_suite
+from autoreproduce.plugins.suites.suite_file import SuiteFile, read_suite
 from autoreproduce.plugins.suites.view import COLUMNS
 from autoreproduce.task import Task
 

@@ -23,7 +23,7 @@ from suite_world import answered, asked, lay_out, run, start
 from autoreproduce.plugins.suites.plan import Plan
 from autoreproduce.plugins.suites.results import read_rows
 from autoreproduce.plugins.suites.run import SuiteRun
-from autoreproduce.plugins.suites.schema import read_suite
+from autoreproduce.plugins.suites.suite_file import read_suite
 
 pytestmark = [
     pytest.mark.docker,

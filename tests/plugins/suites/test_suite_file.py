@@ -18,7 +18,7 @@ from autoreproduce.files.bounded import parse_yaml
 from autoreproduce.plugins.suites.api import SuiteSettings
 from autoreproduce.plugins.suites.estimate import print_estimate
 from autoreproduce.plugins.suites.plan import Plan, parse_changes
-from autoreproduce.plugins.suites.schema import read_suite
+from autoreproduce.plugins.suites.suite_file import read_suite
 from autoreproduce.runner.settings_given import AnySettings
 
 SHIPPED = sorted([*folder("eval").glob("suites/*.yaml"), *folder("eval").glob("sweeps/*.yaml")])

@@ -8,8 +8,8 @@ import pytest
 from fuzzing import Readers, slow_fuzz
 
 from autoreproduce.errors import UsageError
-from autoreproduce.plugins.suites.lines import YamlFile
-from autoreproduce.plugins.suites.schema import SuiteFile
+from autoreproduce.plugins.suites.suite_file import SuiteFile
+from autoreproduce.plugins.suites.yaml_errors import YamlFile
 
 SUITE = "name: a\ntasks: [lsm, {name: bspm, instruction: Be brief}]\nvariants: {a: {}, b: {settings: {k: 5}}}\n"
 READERS: Readers = {"suite.yaml": (lambda path: YamlFile(path).read(SuiteFile), SUITE.encode())}

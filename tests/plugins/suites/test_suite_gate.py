@@ -18,7 +18,7 @@ from autoreproduce.errors import ModelError
 from autoreproduce.models.errors import retry_after
 from autoreproduce.models.open import call, open_model
 from autoreproduce.models.tape import CallSite
-from autoreproduce.plugins.suites.gate import Gate, Gates, Pace
+from autoreproduce.plugins.suites.rate_limit import Gate, Gates, Pace
 
 
 def simulated(

@@ -20,7 +20,7 @@ from suite_world import command, environment, finish, lay_out, run
 
 from autoreproduce.errors import UsageError
 from autoreproduce.models.budget import Budget
-from autoreproduce.plugins.suites.finished import EndedTrial
+from autoreproduce.plugins.suites.finished_trials import EndedTrial
 from autoreproduce.plugins.suites.plan import Planned
 from autoreproduce.plugins.suites.progress import SuiteProgress, watch, write_state
 from autoreproduce.plugins.suites.view import (

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from autoreproduce.benchmarks.reproducebench.tasks import load_task
 from autoreproduce.cli.app import app
 from autoreproduce.errors import UsageError
-from autoreproduce.evaluation.judging.program import Program
+from autoreproduce.evaluation.judging.submitted_code import Program
 from autoreproduce.evaluation.submission import lay_out
 from autoreproduce.evaluation.tables.rows import TrialRow
 from autoreproduce.plugins.tables.board import board_tables, read_board, systems_of

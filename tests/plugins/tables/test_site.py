@@ -10,7 +10,7 @@ import pytest
 
 from autoreproduce.benchmarks.reproducebench.tasks import load_task
 from autoreproduce.errors import UsageError
-from autoreproduce.evaluation.judging.program import Program
+from autoreproduce.evaluation.judging.submitted_code import Program
 from autoreproduce.evaluation.submission import lay_out
 from autoreproduce.plugins.tables.site import write_site
 from autoreproduce.trials.trial import Outcome

@@ -20,7 +20,7 @@ from autoreproduce import Score
 from autoreproduce.benchmarks.reproducebench.tasks import load_task
 from autoreproduce.cli.app import app
 from autoreproduce.errors import TrialError, UsageError
-from autoreproduce.evaluation.judging.program import Program
+from autoreproduce.evaluation.judging.submitted_code import Program
 from autoreproduce.evaluation.scoring import save_score
 from autoreproduce.evaluation.statistics import (
     MeanEstimate,

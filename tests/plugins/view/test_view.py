@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 
 from autoreproduce.benchmarks.reproducebench.tasks import load_task
 from autoreproduce.errors import UsageError
-from autoreproduce.evaluation.judging.program import Program
+from autoreproduce.evaluation.judging.submitted_code import Program
 from autoreproduce.evaluation.submission import lay_out
 from autoreproduce.files.owner import owner
 from autoreproduce.plugins.view.app import Pages, make_app

@@ -18,7 +18,7 @@ from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
 from autoreproduce.benchmarks.reproducebench.tasks import load_task
-from autoreproduce.evaluation.judging.program import Program
+from autoreproduce.evaluation.judging.submitted_code import Program
 from autoreproduce.evaluation.submission import lay_out
 from autoreproduce.trials.live import LiveRecord
 

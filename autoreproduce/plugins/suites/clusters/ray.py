@@ -18,7 +18,7 @@ from autoreproduce.config import digest
 from autoreproduce.content import install_command
 from autoreproduce.errors import ExecutorError, UsageError
 from autoreproduce.plugins.suites.clusters.ray_keeper import Keeper, resources
-from autoreproduce.plugins.suites.finished import EndedTrial
+from autoreproduce.plugins.suites.finished_trials import EndedTrial
 from autoreproduce.plugins.suites.job import Job, Needs
 from autoreproduce.runner.executors import Executor, ExecutorOptions, ExecutorSetup
 

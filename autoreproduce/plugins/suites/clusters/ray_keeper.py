@@ -17,12 +17,12 @@ from typing import Any
 from autoreproduce.errors import ExecutorError, TrialError
 from autoreproduce.files.lease import Lease
 from autoreproduce.models.budget import Cost
-from autoreproduce.plugins.suites.attempting import RESUME
 from autoreproduce.plugins.suites.clusters.travelling import TravellingFolder
-from autoreproduce.plugins.suites.finished import EndedTrial, finished, read_ended
+from autoreproduce.plugins.suites.finished_trials import EndedTrial, finished, read_ended
 from autoreproduce.plugins.suites.job import PATHS, Job, Needs
 from autoreproduce.plugins.suites.ledger import Grant, Ledger, LedgerState
 from autoreproduce.plugins.suites.pauses import Pauses
+from autoreproduce.plugins.suites.retrying import RESUME
 from autoreproduce.plugins.suites.work import LEASE, Worker
 from autoreproduce.sandboxes.owners import temporary_folder
 from autoreproduce.trials.chain import STEPS

@@ -24,8 +24,7 @@ from pydantic import Field
 from autoreproduce.config import digest
 from autoreproduce.content import install_command
 from autoreproduce.errors import ExecutorError, UsageError
-from autoreproduce.plugins.suites.attempting import RESUME
-from autoreproduce.plugins.suites.finished import (
+from autoreproduce.plugins.suites.finished_trials import (
     ENDED,
     EndedTrial,
     finished,
@@ -33,6 +32,7 @@ from autoreproduce.plugins.suites.finished import (
     trial_folders,
 )
 from autoreproduce.plugins.suites.job import JOB, Job, Needs
+from autoreproduce.plugins.suites.retrying import RESUME
 from autoreproduce.runner.executors import Executor, ExecutorOptions, ExecutorSetup
 from autoreproduce.trials.folders import SCRIPTS
 from autoreproduce.trials.journal import write_soon

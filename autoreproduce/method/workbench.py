@@ -19,7 +19,7 @@ from autoreproduce.contracts import Execution, Packages
 from autoreproduce.errors import CommandError
 from autoreproduce.method.fresh_run import run_afresh
 from autoreproduce.method.results import CHECKPOINT, METRICS, PREDICTIONS, Run, tail
-from autoreproduce.sandboxes.counted import execute_counted
+from autoreproduce.sandboxes.counted_run import execute_counted
 from autoreproduce.sandboxes.policy import check_install
 from autoreproduce.trials.probe.placing import place_probe, take_observation, watched_command
 from autoreproduce.trials.steps import ExecutionResult, InstallResult

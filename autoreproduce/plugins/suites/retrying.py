@@ -1,6 +1,6 @@
 """The attempt of one job, retried after a pause if what it runs on failed.
 
-The same for a thread of the runner and for a worker on another machine; `Surroundings` holds what
+The same for a thread of the runner and for a worker on another machine; `WorkerContext` holds what
 differs: whose budget is asked, what limits the calls, where the GPUs come from.
 
 What a call may cost is reserved with the suite before the call, so parallel trials cannot exceed
@@ -18,7 +18,7 @@ from typing import Any
 from autoreproduce.config import Settings
 from autoreproduce.models.budget import Budget
 from autoreproduce.plugins.suites import failures
-from autoreproduce.plugins.suites.finished import EndedTrial, write_ended, write_mark
+from autoreproduce.plugins.suites.finished_trials import EndedTrial, write_ended, write_mark
 from autoreproduce.plugins.suites.job import Job
 from autoreproduce.runner.attempt import Request, Shared, attempt
 from autoreproduce.trials.steps import Observer
@@ -27,7 +27,7 @@ RESUME = "the same command resumes it"
 
 
 @dataclass
-class Surroundings:
+class WorkerContext:
     """What attempts on one machine have in common.
 
     `budget`: the suite's. `guard` is given each chat model that was opened. `machine` gives the
@@ -44,7 +44,7 @@ class Surroundings:
     note: Callable[[str], None] = lambda text: None
 
 
-def attempt_job(job: Job, around: Surroundings, observer: Observer) -> EndedTrial:
+def attempt_job(job: Job, around: WorkerContext, observer: Observer) -> EndedTrial:
     """How the trial ended, which is written into its folder too."""
     began, attempts = time.monotonic(), 0
     while True:
@@ -63,7 +63,7 @@ def attempt_job(job: Job, around: Surroundings, observer: Observer) -> EndedTria
     return ended
 
 
-def _attempt_once(job: Job, around: Surroundings, observer: Observer) -> tuple[EndedTrial, bool]:
+def _attempt_once(job: Job, around: WorkerContext, observer: Observer) -> tuple[EndedTrial, bool]:
     """How the attempt ended, and whether a retry may help."""
     try:
         folder = write_mark(job.folder, job.mark)

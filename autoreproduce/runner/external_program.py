@@ -12,7 +12,12 @@ from autoreproduce.config import Settings, digest
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.carried_files import CarriedFiles, carried_files
 from autoreproduce.evaluation.judging.material import PointsSource
-from autoreproduce.evaluation.judging.program import NO_CODE, Program, opened_source, program_at
+from autoreproduce.evaluation.judging.submitted_code import (
+    NO_CODE,
+    Program,
+    opened_source,
+    program_at,
+)
 from autoreproduce.evaluation.outside_run import OutsideRun, at_seed, read_beside
 from autoreproduce.evaluation.submission import (
     NOT_RUN,

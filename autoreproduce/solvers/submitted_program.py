@@ -19,7 +19,7 @@ from autoreproduce.errors import SandboxError, UsageError
 from autoreproduce.files.tree import Tree
 from autoreproduce.method.fresh_run import run_afresh
 from autoreproduce.method.results import Run, results_problem
-from autoreproduce.sandboxes.counted import execute_counted
+from autoreproduce.sandboxes.counted_run import execute_counted
 from autoreproduce.solvers.task_folder import remove_given
 from autoreproduce.task import Task
 from autoreproduce.trials.steps import ExecutionResult

@@ -24,7 +24,7 @@ from autoreproduce.config import FLAGS, Settings
 from autoreproduce.content import folder
 from autoreproduce.errors import UsageError
 from autoreproduce.files.shared import inside
-from autoreproduce.plugins.suites.lines import Place, YamlFile
+from autoreproduce.plugins.suites.yaml_errors import Place, YamlFile
 from autoreproduce.runner.executors import parse_options
 from autoreproduce.sandboxes import check_name
 
