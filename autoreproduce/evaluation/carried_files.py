@@ -1,7 +1,7 @@
 """The whole tree of a program from outside, as its run needs it: data, notebooks, configuration.
 
-What is judged is text alone (`judging.submitted_code`); what runs is all of it. The tree lies in the
-trial's folder, beside the workspace, and each run begins with a copy. What is left out, links,
+What is judged is text alone (`judging.submitted_code`); what runs is all of it. The tree lies in
+the trial's folder, beside the workspace, and each run begins with a copy. What is left out, links,
 submodules, results of an earlier run, and what is too large, is named with the reason.
 """
 
