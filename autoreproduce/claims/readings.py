@@ -124,15 +124,23 @@ def folder_name(reading: Reading) -> str:
 
 
 def single_readings(opened: Sequence[OpenChoice]) -> list[dict[str, Value]]:
-    """Each alternative by itself, the choice that matters most first."""
+    """Each alternative by itself: the first of every choice, that which matters most in front, then
+    their second ones.
+    """
     return [
-        {one.name: alternative.value}
+        {one.name: one.alternatives[place].value}
+        for place in range(2)
         for one in opened
-        for alternative in one.alternatives
-        if not alike(alternative.value, one.default)
+        if place < len(one.alternatives) and not alike(one.alternatives[place].value, one.default)
     ]
 
 
-def paired_readings(moved: Sequence[Reading]) -> list[dict[str, Value]]:
-    """Two alternatives of different choices together, of those that moved a claim by themselves."""
-    return [{**one, **other} for one, other in combinations(moved, 2) if not set(one) & set(other)]
+def paired_readings(moved: Sequence[tuple[Reading, set[str]]]) -> list[dict[str, Value]]:
+    """Two alternatives of different choices together that moved claims of one experiment by
+    themselves. `moved`: each with the names of the experiments that it moved.
+    """
+    return [
+        {**one, **other}
+        for (one, of_one), (other, of_other) in combinations(moved, 2)
+        if of_one & of_other and not set(one) & set(other)
+    ]

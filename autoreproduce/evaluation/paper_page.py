@@ -25,6 +25,7 @@ from autoreproduce.trials.trial import Trial
 
 if TYPE_CHECKING:
     from autoreproduce.claims.experiments import PaperExperiment, PaperPlan
+    from autoreproduce.claims.verdicts.readings import ReadingsVerdict
     from autoreproduce.claims.verdicts.trial_verdict import JudgedClaim
 
 DATA = {"generated": "generated", "given": "in the data folder", "download": "needs a download"}
@@ -91,6 +92,13 @@ def claims_of_experiment(claims: Sequence[JudgedClaim], name: str) -> str:
     return f"{words.count('reproduced')} of its {len(words)} claims reproduced{close}. "
 
 
+def _under_readings(readings: ReadingsVerdict | None, experiment: str) -> str:
+    """What the readings of a trial of several say of this experiment, "" if nothing."""
+    names = readings.experiments if readings is not None else ()
+    own = [name for name in names if plain_name(name) == plain_name(experiment)]
+    return readings.of_experiment(own[0]) if readings is not None and own else ""
+
+
 def _experiment_section(
     experiment: PaperExperiment, trials: Sequence[PaperTrial]
 ) -> ExperimentSection:
@@ -108,6 +116,8 @@ def _trial_section(trial: PaperTrial, experiment: str) -> TrialSection:
     found = gather(trial.folder, versions=False)
     outcome, verdict = found.outcome, found.verdict
     counted = claims_of_experiment(verdict.claims, experiment) if verdict else ""
+    if counted and verdict and (under := _under_readings(verdict.readings, experiment)):
+        counted += f"{under[0].upper()}{under[1:]}. "
     if verdict is not None and counted:
         own = [
             one

@@ -1,16 +1,20 @@
 """After the full run: the program again under the readings that were registered before the code.
 
 Each alternative by itself comes first, with one seed; then pairs of those that moved a claim; then
-the further seeds of what decides. Runs begin while `readings_minutes` allow. Each is a step of the
-journal, so a trial that is resumed goes on where it stopped, and no model is asked.
+the further seeds of what decides. Runs begin while `readings_minutes` allow; unless they're given,
+as long again as the runs took, but half an hour if all alternatives need it, since one alternative
+of eight says little. Each is a step of the journal, so a trial that is resumed goes on where it
+stopped, and no model is asked.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from autoreproduce.claims.experiments import plain_name
 from autoreproduce.claims.readings import (
     READINGS,
     OpenChoice,
@@ -30,12 +34,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from autoreproduce.claims.observed import Value
-    from autoreproduce.claims.verdicts.trial_verdict import SeedRun, TrialVerdict
+    from autoreproduce.claims.verdicts.trial_verdict import JudgedClaim, SeedRun, TrialVerdict
     from autoreproduce.config import Settings
     from autoreproduce.runner.seeds import Repeater
 
 PHASE = "readings"
 LEAST_MINUTES = 5.0
+MOST_MINUTES = 30.0  # unasked, beside a full run that is shorter
+ROOM = 1.5  # times what the alternatives take one at a time: for pairs of those that decide
 MOVED = 0.02  # of the paper's number, by which a claim's mean has to change
 
 # the verdict on runs under one reading; the second argument is how many alternatives are tested
@@ -59,8 +65,16 @@ def reading_verdict(
     if not opened:
         return None
     given = settings.readings_minutes
-    most = given * 60 if given else max(LEAST_MINUTES * 60, sum(run.seconds for run in runs))
+    most = given * 60 if given else seconds_unasked(opened, [run.seconds for run in runs])
     return _Multiverse(repeater, list(runs), opened, most, judge).verdict()
+
+
+def seconds_unasked(opened: Sequence[OpenChoice], runs: Sequence[float]) -> float:
+    """Seconds for the alternatives of `opened` if nobody said how many, where the runs of the
+    default took `runs` seconds.
+    """
+    each = len(single_readings(opened)) * runs[0] * ROOM
+    return max(LEAST_MINUTES * 60, sum(runs), min(MOST_MINUTES * 60, each))
 
 
 def missing_readings(folder: Path, settings: Settings) -> bool:
@@ -96,18 +110,29 @@ class _Multiverse:
         singles = single_readings(self.opened)
         for reading in singles:
             self._run(reading, self.default[0].seed)
-        moved = [one for one in singles if label(one) in self.ran and self._moved(one)]
+        moved = [(one, self._moved(one)) for one in singles if label(one) in self.ran]
         for reading in paired_readings(moved):
             self._run(reading, self.default[0].seed)
         for result in sorted(self._results()[1:], key=_promise, reverse=True):
             for run in self.default[1:]:
                 self._run(result.reading, run.seed)
-        skipped = f"{self.skipped} runs did not fit into the time" if self.skipped else ""
         return ReadingsVerdict(
             opened=tuple(self.opened),
             results=tuple(self._results()),
             planned=len(singles),
-            skipped=skipped,
+            skipped=self._left_out(),
+        )
+
+    def _left_out(self) -> str:
+        """What did not run, and what would let it."""
+        if not self.skipped:
+            return ""
+        ran = sum(run.seconds for _, runs in self.ran.values() for run in runs)
+        minutes = math.ceil((ran + self.skipped * self.default[0].seconds) / 60) + 1
+        what = "1 run" if self.skipped == 1 else f"{self.skipped} runs"
+        return (
+            f"{what} did not fit into the time: the same command with "
+            f"`--readings-minutes {minutes}` adds what is missing, without a model"
         )
 
     def _run(self, reading: Mapping[str, Value], seed: int) -> None:
@@ -127,13 +152,16 @@ class _Multiverse:
 
     def _result(self, reading: Mapping[str, Value], runs: Sequence[SeedRun]) -> ReadingResult:
         judged = self.judge(runs, max(1, len(self.ran)) if reading else 1)
-        own = [one for one in judged.claims if not one.claim.is_baseline] or judged.claims
         return ReadingResult(
             reading=dict(reading),
             claims={
                 one.claim.id: ReadingClaim(
-                    word=one.verdict.word, mean=one.verdict.mean, difference=one.verdict.relative
+                    word=one.verdict.word,
+                    mean=one.verdict.mean,
+                    difference=one.verdict.relative,
+                    experiment=name,
                 )
+                for name, own in self._by_experiment(judged.claims).items()
                 for one in own
             },
             seeds=len(runs),
@@ -142,14 +170,28 @@ class _Multiverse:
             same=bool(reading) and _numbers(runs[0]) == _numbers(self.default[0]),
         )
 
-    def _moved(self, reading: Mapping[str, Value]) -> bool:
-        """Whether an alternative changed a claim's verdict or its mean by itself."""
+    def _by_experiment(self, claims: Sequence[JudgedClaim]) -> dict[str, list[JudgedClaim]]:
+        """The claims by the task's experiment that they belong to, "" if it is one alone or none
+        is named; the baselines of an experiment only if it has nothing else.
+        """
+        known = {plain_name(name): name for name in self.repeater.task.experiments}
+        found: dict[str, list[JudgedClaim]] = {}
+        for one in claims:
+            found.setdefault(known.get(plain_name(one.claim.experiment), ""), []).append(one)
+        return {
+            name: [one for one in each if not one.claim.is_baseline] or each
+            for name, each in found.items()
+        }
+
+    def _moved(self, reading: Mapping[str, Value]) -> set[str]:
+        """The experiments of which an alternative moved a claim: its verdict, or its mean."""
         before, after = self._result({}, self.default[:1]), self._result(*self.ran[label(reading)])
-        return any(
-            one.word != after.claims[name].word
-            or abs((one.difference or 0.0) - (after.claims[name].difference or 0.0)) > MOVED
+        return {
+            one.experiment
             for name, one in before.claims.items()
-        )
+            if one.word != after.claims[name].word
+            or abs((one.difference or 0.0) - (after.claims[name].difference or 0.0)) > MOVED
+        }
 
 
 def _promise(result: ReadingResult) -> tuple[int, float]:

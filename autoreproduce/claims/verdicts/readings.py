@@ -3,8 +3,9 @@
 Testing several readings makes agreement by chance likelier. So an alternative's tolerance is
 divided by the number of alternatives that ran: together they accept no wider a range of numbers
 than the default reading alone, which was fixed first and is judged by the plain rules. All claims
-have to hold under the same reading. The results, sorted, are the specification curve of Simonsohn,
-Simmons and Nelson ("Specification curve analysis", Nature Human Behaviour 4, 2020).
+of an experiment have to hold under the same reading; two experiments of one program may need two.
+The results, sorted, are the specification curve of Simonsohn, Simmons and Nelson ("Specification
+curve analysis", Nature Human Behaviour 4, 2020).
 """
 
 from collections.abc import Callable, Sequence
@@ -22,12 +23,14 @@ _STRENGTH: dict[str, int] = {"not reached": 0, "close": 1, "reproduced": 2}
 
 class ReadingClaim(Frozen):
     """What one reading gave for one claim. `difference`: relative to the paper's number, positive
-    if ours is better; None if there is no number.
+    if ours is better; None if there is no number. `experiment`: whose claim it is, "" if the
+    program serves one alone.
     """
 
     word: str
     mean: float | None = None
     difference: float | None = None
+    experiment: str = ""
 
 
 class ReadingResult(Frozen):
@@ -45,11 +48,10 @@ class ReadingResult(Frozen):
         """The reading in words."""
         return label(self.reading)
 
-    @property
-    def reached(self) -> Reached:
-        """The least that holds of all its claims."""
-        words = [self.of_claim(name) for name in self.claims]
-        return min(words, key=_STRENGTH.__getitem__, default="not reached")
+    def of_experiment(self, experiment: str) -> Reached:
+        """The least that holds of all claims of one experiment."""
+        own = [name for name, one in self.claims.items() if one.experiment == experiment]
+        return min(map(self.of_claim, own), key=_STRENGTH.__getitem__, default="not reached")
 
     def of_claim(self, name: str) -> Reached:
         """How far one claim was reached."""
@@ -76,21 +78,39 @@ class ReadingsVerdict(Frozen):
         return self.results[1:]
 
     @property
+    def experiments(self) -> tuple[str, ...]:
+        """Those whose claims were judged, in their order; ("",) for a program of one alone."""
+        named = (one.experiment for one in self.results[0].claims.values())
+        return tuple(dict.fromkeys(named)) or ("",)
+
+    @property
     def text(self) -> str:
         """One sentence on the whole."""
-        return self._conclusion(lambda result: result.reached)
+        return self.said_of(self.experiments)
 
-    def claim_text(self, name: str) -> str:
+    def said_of(self, experiments: Sequence[str]) -> str:
+        """One sentence on these experiments, which are named if they aren't all of one mind."""
+        names: dict[str, list[str]] = {}
+        for name in experiments:
+            names.setdefault(self.of_experiment(name), []).append(name or "the rest")
+        if len(names) == 1 and len(experiments) == len(self.experiments):
+            return next(iter(names))
+        return "; ".join(f"{', '.join(each)}: {text}" for text, each in names.items())
+
+    def of_experiment(self, name: str) -> str:
+        """One sentence on an experiment's claims together."""
+        return self._conclusion(_within(name))
+
+    def of_claim(self, name: str) -> str:
         """One sentence on one claim."""
         return self._conclusion(lambda result: result.of_claim(name))
 
-    def deciding(self) -> ReadingResult | None:
-        """The alternative under which more holds than under the default, with the fewest changes;
-        None if there is none.
-        """
-        return self._better(lambda result: result.reached)
+    def deciding(self) -> list[str]:
+        """The experiments of which an alternative reaches more than the default."""
+        return [name for name in self.experiments if self._better(_within(name))]
 
     def _better(self, reached: Callable[[ReadingResult], Reached]) -> ReadingResult | None:
+        """The alternative that reaches more than the default, with the fewest changes."""
         if not self.comparable:
             return None
         most = max((_STRENGTH[reached(one)] for one in self.results), default=0)
@@ -125,13 +145,18 @@ class ReadingsVerdict(Frozen):
         return f"that is, if {what}, which the paper doesn't say"
 
 
-def in_order(results: Sequence[ReadingResult]) -> list[ReadingResult]:
-    """The results from worst to best by their mean difference from the paper; those without a
-    number last.
+def _within(experiment: str) -> Callable[[ReadingResult], Reached]:
+    return lambda result: result.of_experiment(experiment)
+
+
+def in_order(results: Sequence[ReadingResult], experiment: str) -> list[ReadingResult]:
+    """The results from worst to best by their mean difference from the experiment's numbers; those
+    without a number last.
     """
 
     def key(result: ReadingResult) -> tuple[bool, float]:
-        gaps = [one.difference for one in result.claims.values() if one.difference is not None]
+        own = [one for one in result.claims.values() if one.experiment == experiment]
+        gaps = [one.difference for one in own if one.difference is not None]
         return not gaps, sum(gaps) / len(gaps) if gaps else 0.0
 
     return sorted(results, key=key)

@@ -40,7 +40,7 @@ def paper_tables(found: TrialVerdict | None) -> list[ClaimGrid]:
         cells: dict[str, dict[str, ClaimRow]] = {}
         for one in group:
             row, column = _place(one.claim, [each.claim for each in group])
-            under = readings.claim_text(one.claim.id) if readings else ""
+            under = readings.of_claim(one.claim.id) if readings else ""
             cells.setdefault(row, {})[column] = claim_row(one, under)
         made += _grids(title, cells)
     return made
@@ -119,9 +119,7 @@ def claim_rows(found: TrialVerdict | None) -> list[ClaimRow]:
     claims = found.claims if found is not None else ()
     ordered = sorted(claims, key=lambda one: one.claim.is_baseline)
     readings = found.readings if found is not None else None
-    return [
-        claim_row(one, readings.claim_text(one.claim.id) if readings else "") for one in ordered
-    ]
+    return [claim_row(one, readings.of_claim(one.claim.id) if readings else "") for one in ordered]
 
 
 def ordering_lines(found: TrialVerdict | None) -> list[str]:

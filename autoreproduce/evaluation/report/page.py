@@ -22,7 +22,7 @@ from autoreproduce.evaluation.report.evidence import Evidence, SummaryVersion, h
 from autoreproduce.evaluation.report.figures import paper_figures
 from autoreproduce.evaluation.report.headline import FRESH, headline
 from autoreproduce.evaluation.report.packages import installed
-from autoreproduce.evaluation.report.specification import specification_curve
+from autoreproduce.evaluation.report.specification import specification_curves
 from autoreproduce.evaluation.report.texts import between, diff_lines, fold, markdown
 from autoreproduce.evaluation.report.verdict_words import metric_name
 from autoreproduce.evaluation.report.versions import Commit
@@ -89,7 +89,8 @@ def claims_content(found: Evidence) -> dict[str, Any]:
         "tables": paper_tables(judged),
         "orderings": claims_table.ordering_lines(judged),
         "runs": claims_table.runs_line(judged),
-        "curve": specification_curve(judged),
+        "curves": specification_curves(judged),
+        "readings": judged.readings if judged is not None else None,
     }
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from autoreproduce.claims.choices import alike
 from autoreproduce.claims.claim import Claim
 from autoreproduce.claims.readings import OpenChoice
-from autoreproduce.claims.verdicts.readings import ReadingResult, in_order
+from autoreproduce.claims.verdicts.readings import ReadingResult, ReadingsVerdict, in_order
 from autoreproduce.claims.verdicts.trial_verdict import Level, TrialVerdict
 from autoreproduce.evaluation.report.chart import Scale, Tick
 from autoreproduce.evaluation.report.claims_table import LEVEL_OF_WORD
@@ -41,8 +41,11 @@ class Option:
 
 @dataclass(frozen=True)
 class SpecificationCurve:
-    """The geometry of the figure and its table. `lines`: a claim's course over the readings."""
+    """The geometry of an experiment's figure, and its table. `lines`: a claim's course over the
+    readings.
+    """
 
+    experiment: str
     points: list[ClaimPoint]
     lines: list[str]
     ticks: list[Tick]
@@ -53,26 +56,29 @@ class SpecificationCurve:
     rows: list[tuple[str, ...]]
     headings: list[str]
     text: str
-    skipped: str
 
 
-def specification_curve(found: TrialVerdict | None) -> SpecificationCurve | None:
-    """None for a trial without an alternative that ran."""
-    if found is None or found.readings is None or not found.readings.alternatives:
-        return None
-    results = in_order(found.readings.results)
-    ids = list(results[0].claims)
+def specification_curves(found: TrialVerdict | None) -> list[SpecificationCurve]:
+    """One of each experiment, since each has its own order; [] without an alternative that ran."""
+    readings = found.readings if found is not None else None
+    if found is None or readings is None or not readings.alternatives:
+        return []
+    return [_curve(found, readings, name) for name in readings.experiments]
+
+
+def _curve(found: TrialVerdict, readings: ReadingsVerdict, experiment: str) -> SpecificationCurve:
+    results = in_order(readings.results, experiment)
+    ids = [name for name, one in results[0].claims.items() if one.experiment == experiment]
     claims = [one.claim for one in found.claims if one.claim.id in ids]
-    gaps = [
-        one.difference for r in results for one in r.claims.values() if one.difference is not None
-    ]
+    gaps = [gap for r in results for name in ids if (gap := r.claims[name].difference) is not None]
     # a reading that is off by far doesn't flatten what decides
     high = min(max([abs(gap) for gap in gaps] + [0.02]) * 1.1, 1.0)
     scale = Scale(-high, high, TOP + HEIGHT, TOP)
     step = (WIDTH - LEFT - 20) / len(results)
     columns = [round(LEFT + 10 + step * (place + 0.5), 1) for place in range(len(results))]
-    options = _options(found.readings.opened, results, columns)
+    options = _options(readings.opened, results, columns)
     return SpecificationCurve(
+        experiment=experiment,
         points=[
             point for claim in claims for point in _points(claim, results, columns, scale, high)
         ],
@@ -87,8 +93,7 @@ def specification_curve(found: TrialVerdict | None) -> SpecificationCurve | None
         height=TOP + HEIGHT + ROW * (len(options) + 2),
         rows=[_table_row(result, ids) for result in results],
         headings=["reading", "seeds", *(claim.title for claim in claims)],
-        text=found.readings.text,
-        skipped=found.readings.skipped,
+        text=readings.of_experiment(experiment),
     )
 
 

@@ -124,11 +124,20 @@ def number_level(outcome: Outcome, task: Task | None) -> Level:
 
 
 def _claims_sentence(judged: TrialVerdict) -> str:
-    """Of the paper's numbers: how many were reached."""
-    whole, own = judged.overall, own_claims(judged)
-    if judged.readings is not None and judged.readings.deciding():
-        text = judged.readings.text
+    """How many of the paper's numbers were reached, and under which reading more are."""
+    readings = judged.readings
+    deciding = readings.deciding() if readings is not None else []
+    if readings is None or not deciding:
+        return _count_sentence(judged)
+    text = readings.said_of(deciding)
+    if len(readings.experiments) == 1:
         return f"{text[0].upper()}{text[1:]}."
+    return f"{_count_sentence(judged)[:-1]}; {text}."
+
+
+def _count_sentence(judged: TrialVerdict) -> str:
+    """How many of the paper's numbers were reached."""
+    whole, own = judged.overall, own_claims(judged)
     if whole.counted == 1 and own:
         paper, measured = printed_text(own[0].claim), measured_text(own[0])
         return {
