@@ -104,11 +104,11 @@ def compare(
 ) -> None:
     """Compare two suites, paired by task and variant.
 
-    It shows B − A with its interval, win/tie/loss and the ratio.
+    It shows B − A with its interval, win/tie/loss and the ratio; then the readings that ran.
     """
     from autoreproduce.evaluation.tables.rows import one_machine, read_rows
     from autoreproduce.plugins.tables.compare import compare as compare_rows
-    from autoreproduce.plugins.tables.compare import of_variants
+    from autoreproduce.plugins.tables.compare import of_variants, readings_of
 
     names = [name.strip() for name in variants.split(",")] if variants else []
     if len(names) > 2:
@@ -119,20 +119,26 @@ def compare(
     found = compare_rows(ours, theirs)
     if not one_machine([*ours, *theirs]):
         notes.append("Seconds are not compared: the trials ran on other machines.")
-    _print_comparison(found, notes, f"A: {first}, B: {second}", json)
+    readings = [*readings_of("A", first, ours), *readings_of("B", second, theirs)]
+    _print_comparison(found, readings, notes, f"A: {first}, B: {second}", json)
 
 
-def _print_comparison(found: list[Compared], notes: list[str], title: str, json: bool) -> None:
+def _print_comparison(
+    found: list[Compared], readings: list[list[Any]], notes: list[str], title: str, json: bool
+) -> None:
     from dataclasses import asdict
 
     from autoreproduce.evaluation.tables.model import Table
     from autoreproduce.evaluation.tables.write import markdown
 
+    of_reading = ["task", "side", "reading", "experiment", "claims reproduced", "seeds"]
     if json:
         for note in notes:
             print(note, file=sys.stderr)
         for one in found:
             print(json_module.dumps(asdict(one)))
+        for row in readings:
+            print(json_module.dumps(dict(zip(of_reading, row, strict=True))))
         return
     columns = ["measure", "tasks", "A", "B", "B − A", "B wins", "ties", "B loses", "B / A"]
     rows: list[list[Any]] = [
@@ -140,3 +146,6 @@ def _print_comparison(found: list[Compared], notes: list[str], title: str, json:
         for o in found
     ]
     print(markdown(Table("compare", title, columns, rows, notes)))
+    if readings:
+        told = "What the papers leave open, worst reading first"
+        print(markdown(Table("readings", told, of_reading, readings, [])))

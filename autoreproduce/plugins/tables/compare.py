@@ -9,12 +9,16 @@ other names) are paired by task and profile.
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from statistics import fmean
 from typing import Literal
 
+from autoreproduce.claims.verdicts.readings import ReadingResult, in_order
+from autoreproduce.claims.verdicts.trial_verdict import verdict_of
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.scorers import TABLED
 from autoreproduce.evaluation.statistics import MeanEstimate, estimate
+from autoreproduce.evaluation.tables.model import Cell
 from autoreproduce.evaluation.tables.rows import TrialRow, one_machine
 from autoreproduce.plugins.tables.judging import require_one_judging
 
@@ -158,6 +162,26 @@ def _task_means(means: dict[Key, float], both: Sequence[Key]) -> list[float]:
     for key in both:
         found[key[:2]].append(means[key])
     return [fmean(values) for values in found.values()]
+
+
+def readings_of(side: str, folder: Path, rows: Sequence[TrialRow]) -> list[list[Cell]]:
+    """A row for each reading that ran in a side's trials: task, side, reading, experiment, how many
+    of its claims it reaches, seeds.
+    """
+    verdicts = [(row.task, verdict_of(folder / row.trial)) for row in rows]
+    return [
+        [task, side, one.label, name, _reached(one, name), one.seeds]
+        for task, found in verdicts
+        if found is not None and found.readings is not None
+        for name in found.readings.experiments
+        for one in in_order(found.readings.results, name)
+    ]
+
+
+def _reached(result: ReadingResult, experiment: str) -> str:
+    own = [name for name, one in result.claims.items() if one.experiment == experiment]
+    words = [result.of_claim(name) for name in own]
+    return f"{words.count('reproduced')} of {len(own)}" if own else "no claim"
 
 
 def _means_by_key(
