@@ -192,7 +192,7 @@ class Settings(SettingsSection):
         1, ge=1, le=100, description="runs of the final program, each with its own seed"
     )
     readings_minutes: float | None = Field(
-        None, ge=0, description="minutes for other readings; 0: none [as the runs took, 5 to 30 for all]"
+        None, ge=0, description="for other readings; 0: none [as the runs took, 5 to 30 for all]"
     )
     cache_dir: Path = Field(user_cache_path("autoreproduce"), description="data, papers, lineage")
     runs_dir: Path = Field(Path("runs"), description="where trials go")
