@@ -1,7 +1,6 @@
 """Readings of a program that serves several experiments: each has its own verdict and curve."""
 
 import pytest
-from autoreproduce.evaluation.report.verdict import trial_sentence
 from claim_maker import claim
 
 from autoreproduce.claims.choices import Alternative
@@ -12,6 +11,7 @@ from autoreproduce.claims.verdicts.readings import ReadingClaim, ReadingResult, 
 from autoreproduce.claims.verdicts.trial_verdict import JudgedClaim, TrialVerdict
 from autoreproduce.claims.verdicts.verdict import judge
 from autoreproduce.evaluation.report.specification import specification_curves
+from autoreproduce.evaluation.report.verdict_words import trial_sentence
 from autoreproduce.plugins.tables.compare import readings_of
 from autoreproduce.runner.readings import seconds_unasked
 from autoreproduce.trials.trial import Outcome
