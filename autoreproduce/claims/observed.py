@@ -119,10 +119,12 @@ class Observed(Frozen):
     )
     seeds_set: int | None = Field(None, description="different seeds that the program set itself")
     runs: int | None = Field(None, description="values that it wrote of single runs behind a mean")
+    fits: int = Field(1, description="optimisers of the kind that counts, each trained by itself")
 
     def value_beside(self, key: Key, due: Value, decided: Value | None = None) -> Value | None:
         """What a run used for `key`, beside the value that's `due` and the one `decided` in its
-        place; None if it wasn't seen.
+        place; None if it wasn't seen. Steps and epochs of many fits together are those of one fit,
+        unless together they're what was asked for.
 
         Rows of data are recognised by their number. More seeds than due don't count as a
         difference, nor do a few more than decided: some are for data and splits.
@@ -130,6 +132,8 @@ class Observed(Frozen):
         number, fewer = _count(due), _count(decided)
         if key == "samples" and self.samples is None:
             return rows_used(number, self.file_rows, self.held) or None
+        if key in ("steps", "epochs"):
+            return self._of_one_fit(key, {due, decided})
         if key != "seeds":
             return self.value(key)
         found = self.repetitions
@@ -138,6 +142,12 @@ class Observed(Frozen):
         if found > number:
             return due
         return decided if fewer and fewer < found <= fewer + OTHER_SEEDS else found
+
+    def _of_one_fit(self, key: Key, asked: set[Value | None]) -> Value | None:
+        together = self.value(key)
+        if not isinstance(together, int | float) or together in asked or self.fits < 2:
+            return together
+        return together // self.fits if key == "steps" else together / self.fits
 
     @property
     def repetitions(self) -> int | None:
@@ -198,6 +208,7 @@ def observed_from_probe(found: ProbedStructure, *, watched_to_end: bool = False)
         file_rows={one.name: one.rows for one in found.files if one.rows},
         held={name: tuple(rows) for name, rows in found.held.items()},
         seeds_set=found.seeds_set,
+        fits=max(1, made // runs),
     )
 
 

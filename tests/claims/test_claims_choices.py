@@ -197,6 +197,17 @@ def test_the_input_of_a_part_is_not_the_program_s(trained: int, shape: tuple[int
     assert (seen.input_shape, seen.parameters) == (shape, trained)
 
 
+@pytest.mark.parametrize(("due", "used"), [(1000, 1000), (4000, 4000), (500, 1000)])
+def test_steps_of_many_fits_are_held_against_the_unit_that_is_stated(due: int, used: int) -> None:
+    """Four fits of 1,000 steps are 4,000 together, and neither number is a difference."""
+    found = {"source": "training", "unseen": [], "steps": 4000, "optimizers_made": 4, "epochs": 8.0}
+    seen = observed_from_probe(structure_of(found), watched_to_end=True)
+    assert with_used([choice("steps", due, "steps")], seen)[0].used == used
+    assert with_used([choice("epochs", 3, "epochs")], seen)[0].used == 2
+    repeated = observed_from_probe(structure_of(found | {"seeds": [1, 2]}), watched_to_end=True)
+    assert with_used([choice("steps", 1000, "steps")], repeated)[0].used == 1000
+
+
 def test_a_program_s_text_is_not_what_it_did() -> None:
     from autoreproduce.evaluation.structure.measure import with_syntax
 
