@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 VERSION = "0.1.0"  # of this package
-Stopped = Literal["", "timeout", "memory", "output", "processes", "disk", "killed"]
+Stopped = Literal["", "timeout", "memory", "output", "processes", "disk", "killed", "interrupted"]
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,14 @@ class Execution:
     def ok(self) -> bool:
         """True where the command ended by itself with exit code 0."""
         return self.exit_code == 0 and not self.stopped
+
+
+class RunInterruptedError(KeyboardInterrupt):
+    """The user ended a command that ran in a sandbox; `execution` is what came of it until then."""
+
+    def __init__(self, execution: Execution) -> None:
+        super().__init__()
+        self.execution = execution
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ from autoreproduce.claims.readings import arguments, label, single_readings
 from autoreproduce.errors import CommandError
 from autoreproduce.method.data_acquisition import refresh_facts
 from autoreproduce.method.phase import Phase, full_run_values
-from autoreproduce.method.results import CHECKPOINT, results_problem
+from autoreproduce.method.results import results_problem
 from autoreproduce.method.time_prediction import PARALLEL, PLANNED
+from autoreproduce.trials.interrupted import CHECKPOINT
 from autoreproduce.trials.metrics_file import parse_metrics, schema_text
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ STEPS_TEXT = (
     f"`{PLANNED}` (below) is the most that there can be if training may stop early, and 0 if "
     "nothing is trained by an optimiser."
 )
+OFTEN_FROM = 90.0  # seconds of a run: below, a checkpoint a minute would save next to nothing
 NOT_MET = (
     "an expectation does not hold. Find the mistake; if there is none and the dry run is too short "
     "to show it, let it print `open` there:"
@@ -47,7 +49,9 @@ class ExperimentExecution(Phase):
         if not bench.task.recomputes:
             schema += f" {STEPS_TEXT}"
         keys = {"planned": PLANNED, "parallel": PARALLEL, "checkpoint": CHECKPOINT}
-        return {"schema": schema, **keys, **full_run_values(bench)}
+        measured = bench.task.measured.seconds if bench.task.measured else None
+        often = {"often": (measured or bench.planned_minutes * 60) > OFTEN_FROM}
+        return {"schema": schema, **keys, **often, **full_run_values(bench)}
 
     def before_run(self, bench: Workbench) -> None:
         """The dry run is read beside what data.py finds now."""

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from autoreproduce.contracts import Execution
 from autoreproduce.errors import SandboxError
-from autoreproduce.method.results import CHECKPOINT, METRICS, PREDICTIONS
+from autoreproduce.method.results import METRICS, PREDICTIONS
+from autoreproduce.trials.interrupted import CHECKPOINT
 from autoreproduce.trials.steps import ExecutionResult
 
 if TYPE_CHECKING:

@@ -14,8 +14,9 @@ from autoreproduce.method.choices import choices_used
 from autoreproduce.method.debugging import fix_once
 from autoreproduce.method.experiment_execution import unmet
 from autoreproduce.method.phase import GaveUpError, Phase, PhaseResult
-from autoreproduce.method.results import CHECKPOINT, results_problem
+from autoreproduce.method.results import results_problem
 from autoreproduce.method.time_prediction import measured_rate
+from autoreproduce.trials.interrupted import CHECKPOINT
 from autoreproduce.trials.metrics_file import parse_metrics
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from autoreproduce.method.workbench import Workbench
 
 MAX_RUNS = 3  # a failed one costs its whole time
+WENT_ON = "the full run was interrupted and went on from the checkpoint that it had written"
 MIXED = (
     "the full run was stopped at its limit, the program was changed, and a checkpoint of the "
     "version before was there to continue from: read whether the number rests on both"
@@ -43,6 +45,9 @@ def _run_until_it_passes(bench: Workbench) -> PhaseResult:
     warnings: tuple[str, ...] = ()
     run, fixed_time = _execute(bench), False
     while problem := results_problem(bench.task, run):
+        if run.interrupted:
+            run, warnings = _after_interruption(bench, run)
+            continue
         if run.timed_out:
             then = after_time_out(bench, run, fixed_time)
             if then == "end":
@@ -63,6 +68,17 @@ def _run_until_it_passes(bench: Workbench) -> PhaseResult:
     bench.choices = choices_used(bench, run)
     warnings += tuple(f"an expectation does not hold: {text}" for text in unmet(bench, run))
     return PhaseResult("matched", "it ran in full", len(history), run, warnings)
+
+
+def _after_interruption(bench: Workbench, run: Run) -> tuple[Run, tuple[str, ...]]:
+    """The same program, from its checkpoint, and a word on it. No dry run has tried to read one:
+    where that fails it begins anew, and nobody is asked.
+    """
+    following = _execute(bench, continued=True)
+    if run.checkpoint and not (following.execution.ok or following.execution.stopped):
+        bench.trial.note("the run could not go on from its checkpoint: it begins anew")
+        return _execute(bench), ()
+    return following, (WENT_ON,) if run.checkpoint else ()
 
 
 def after_time_out(bench: Workbench, run: Run, fixed: bool) -> Literal["run", "fix", "end"]:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 METRICS = "metrics.json"
 PREDICTIONS = "predictions.npz"
-CHECKPOINT = "checkpoint.pt"  # of a full run, to continue from
 SHOWN = 3_000  # characters of output that a prompt holds
 
 
@@ -71,6 +70,11 @@ class Run:
     def timed_out(self) -> bool:
         """True if it was still running at its time limit."""
         return self.execution.stopped == "timeout"
+
+    @property
+    def interrupted(self) -> bool:
+        """True if it was ended with its harness, by Ctrl-C or a kill."""
+        return self.execution.stopped == "interrupted"
 
     @property
     def report(self) -> str:

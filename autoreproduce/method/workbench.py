@@ -18,9 +18,10 @@ from autoreproduce.agents.listing import apply_edits, edit_stat, file_lines
 from autoreproduce.contracts import Execution, Packages
 from autoreproduce.errors import CommandError
 from autoreproduce.method.fresh_run import run_afresh
-from autoreproduce.method.results import CHECKPOINT, METRICS, PREDICTIONS, Run, tail
-from autoreproduce.sandboxes.counted_run import execute_counted
+from autoreproduce.method.results import METRICS, PREDICTIONS, Run, tail
+from autoreproduce.sandboxes.counted_run import draw_for, execute_counted
 from autoreproduce.sandboxes.policy import check_install
+from autoreproduce.trials.interrupted import BY_THE_USER, counted_run, discard, held
 from autoreproduce.trials.probe.placing import place_probe, take_observation, watched_command
 from autoreproduce.trials.steps import ExecutionResult, InstallResult
 
@@ -204,41 +205,49 @@ class Workbench:
         """Run the program as a step. Result files of an earlier run are removed first.
 
         `watched`: the probe sees what it does. `counted`: its result is measured, so decoys stand
-        in for the test targets. `continued`: a checkpoint of an earlier run stays.
+        in for the test targets. `continued`: it goes on from the last run's checkpoint, and sees
+        the same draw of the data. One that counts is a step, too, if the user interrupts it.
         """
-        asked = {"command": command, "files": self.files}
+        asked, replayed = {"command": command, "files": self.files}, self.trial.replaying
 
         def execute() -> ExecutionResult:
-            if not continued:
-                self.workspace.tree.remove(CHECKPOINT)
+            if counted:
+                new_draw, run = partial(draw_for, self.sandbox), self._run_counted
+                return counted_run(self.trial, command, seconds, continued, new_draw, run)
+            discard(self.trial.folder, self.workspace.tree)
             way = self._watch if watched else self._execute
-            return way(command, seconds, counted, self._last_draw() if continued else "")
+            return way(self.sandbox.execute, command, seconds)
 
-        run = Run.of(self.trial.step(ExecutionResult, "sandbox", name, asked, execute))
+        result = self.trial.step(ExecutionResult, "sandbox", name, asked, execute)
+        if result.exit_code == BY_THE_USER and result.stopped == "interrupted" and not replayed:
+            raise KeyboardInterrupt
+        run = Run.of(result)
         if run.unobserved:
             self.trial.note(f"what the run did is not known: {run.unobserved}")
         return run
 
-    def _last_draw(self) -> str:
-        """The data that the last run saw: what it left as a checkpoint was trained on these."""
-        runs = (step.result for step in reversed(self.trial.steps))
-        return next((run.draw for run in runs if isinstance(run, ExecutionResult)), "")
+    def _run_counted(self, command: str, seconds: float, draw: str) -> ExecutionResult:
+        return self._watch(
+            held(partial(execute_counted, self.sandbox, draw=draw)), command, seconds
+        )
 
-    def _watch(self, command: str, seconds: float, counted: bool, draw: str) -> ExecutionResult:
+    def _watch(
+        self, execute: Callable[..., Execution], command: str, seconds: float
+    ) -> ExecutionResult:
         """Run with the probe loaded; without what it saw, and a note, if nothing could be seen."""
         tree = self.workspace.tree
         place_probe(tree)
-        result = self._execute(watched_command(command), seconds, counted, draw)
+        result = self._execute(execute, watched_command(command), seconds)
         observed, why = take_observation(tree)
         for problem in observed.unseen[:3] if observed else [why]:
             self.trial.note(f"what the run does was not seen in full: {problem[:300]}")
         record = observed.content if observed else None
         return result.model_copy(update={"command": command, "observed": record})
 
-    def _execute(self, command: str, seconds: float, counted: bool, draw: str) -> ExecutionResult:
+    def _execute(
+        self, execute: Callable[..., Execution], command: str, seconds: float
+    ) -> ExecutionResult:
         tree, listen = self.workspace.tree, self.trial.output
-        of_draw = partial(execute_counted, self.sandbox, draw=draw)
-        execute = of_draw if counted else self.sandbox.execute
         done = run_afresh(execute, tree, command, seconds, listen, self.results)
         shown = {"stdout": done.stdout, "stderr": done.stderr}
         return done.model_copy(update={k: self._without_host(text) for k, text in shown.items()})

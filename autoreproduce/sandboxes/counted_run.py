@@ -24,7 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from autoreproduce.contracts import Execution, Packages
+from autoreproduce.contracts import Execution, Packages, RunInterruptedError
 from autoreproduce.files.shared import matching, without_times
 from autoreproduce.sandboxes.owners import remove_folder, scratch
 
@@ -178,7 +178,8 @@ class TrialSandbox:
     ) -> Execution:
         """See autoreproduce.Sandbox."""
         data = self._data if self._counted else None
-        return self._over(data, command, timeout, on_output, mounts or {}, watched=bool(data))[0]
+        over = self._over(data, command, timeout, on_output, mounts or {}, watched=bool(data))
+        return _unless_interrupted(over[0])
 
     def execute_counted(
         self,
@@ -198,7 +199,12 @@ class TrialSandbox:
         # who counts no seconds may run under another kernel, whose files are not seen from here
         files = None if done.cpu_seconds is None else files
         drawn = seen.draw if seen else ""
-        return replace(done, files_opened=files, decoys=bool(seen), draw=drawn)
+        done = replace(done, files_opened=files, decoys=bool(seen), draw=drawn)
+        return _unless_interrupted(done)
+
+    def new_draw(self) -> str:
+        """See `draw_for`."""
+        return self._counted("").draw if self._counted else ""
 
     def _over(
         self,
@@ -223,7 +229,10 @@ class TrialSandbox:
                 mounts = {**mounts, data_at: data.resolve()}
             opened = stack.enter_context(OpenedFiles(data if watched else None))
             more = {"mounts": mounts} if mounts else {}  # not every sandbox knows of them
-            done = sandbox.execute(command, timeout, on_output=on_output, **more)
+            try:
+                done = sandbox.execute(command, timeout, on_output=on_output, **more)
+            except RunInterruptedError as stop:
+                done = stop.execution
         if data != self._data:
             # in process mode its folder is seen; no prompt is to show another name for the data
             shown = {
@@ -250,6 +259,17 @@ class TrialSandbox:
     def close(self) -> None:
         """See autoreproduce.Sandbox."""
         self._sandbox.close()
+
+
+def draw_for(sandbox: Sandbox) -> str:
+    """The seed of a draw for a run that counts there; "" where none is drawn."""
+    return sandbox.new_draw() if isinstance(sandbox, TrialSandbox) else ""
+
+
+def _unless_interrupted(done: Execution) -> Execution:
+    if done.stopped == "interrupted":
+        raise RunInterruptedError(done)
+    return done
 
 
 def execute_counted(

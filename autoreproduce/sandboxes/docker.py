@@ -86,11 +86,10 @@ class DockerSandbox:
             except BaseException:
                 self._client.close()
                 raise
-        data = DATA if self._data else ""
         self._variables = inside.variables(
             self.limits,
             home=HOME,
-            data=data,
+            data=DATA if self._data else "",
             packages=PACKAGES,
             path=image.get("PATH", "/usr/local/bin:/usr/bin:/bin"),
         )
@@ -183,8 +182,10 @@ class DockerSandbox:
         disk = Disk(self._packages if wheels else self.workspace, self.limits, running)
         who = user(self._info)
         stream = ExecStream(self._client, str(container.id), argv, variables, folder, who)
+        seen = [before]  # a container that was killed tells nothing
 
         def exceeded() -> Stopped:
+            seen[0] = (group and group.cpu_seconds()) or seen[0]
             return exceeded_limit(group) if group else ""
 
         def kill() -> None:
@@ -193,7 +194,7 @@ class DockerSandbox:
 
         try:
             stopped, seconds = watch(stream, output, timeout, [exceeded, disk], kill)
-            cpu = ((group and group.cpu_seconds()) or 0.0) - before or None  # 0: it is not counted
+            cpu = ((group and group.cpu_seconds()) or seen[0]) - before or None  # 0: not counted
             code = 0 if stopped else stream.exit_code()
         finally:
             stream.close()

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from autoreproduce.config import Limits
-from autoreproduce.contracts import Execution, Stopped
+from autoreproduce.contracts import Execution, RunInterruptedError, Stopped
 from autoreproduce.files.tree import Tree
 from autoreproduce.sandboxes.output import STDERR, STDOUT, Output
 from autoreproduce.sandboxes.processes import deleted_but_open
@@ -34,7 +34,11 @@ REASONS: dict[Stopped, str] = {
     "processes": "it started more than its {limits.processes} processes and threads",
     "disk": "it wrote more than its {limits.disk_gb:g} GB of files, or left no room on the disk",
     "killed": "it was killed from outside, or by itself, with SIGKILL",
+    "interrupted": "the user ended it",
 }
+
+
+_CODES: dict[Stopped, int] = {"timeout": 124, "interrupted": 130}  # as a shell has them; else 137
 
 
 class OutputSource(Protocol):
@@ -133,8 +137,26 @@ def watch(
     probes: Sequence[Probe],
     kill: Callable[[], None],
 ) -> tuple[Stopped, float]:
-    """Read until the program ends, or kill it at a limit; that limit ("" if none), and seconds."""
+    """Read until the program ends, or kill it at a limit or for Ctrl-C; why ("" if it ended by
+    itself), and seconds.
+    """
     began = time.monotonic()
+    try:
+        stopped = _until_stopped(source, output, timeout, probes, began)
+    except KeyboardInterrupt:
+        stopped = "interrupted"
+    seconds = time.monotonic() - began
+    if stopped:
+        kill()
+    if stopped and stopped != "interrupted":  # who ends it waits for no listener
+        _drain(source, output)
+    return stopped, seconds
+
+
+def _until_stopped(
+    source: OutputSource, output: Output, timeout: float, probes: Sequence[Probe], began: float
+) -> Stopped:
+    """Read until the program ends, or until it's to be killed: why; "" if it ended."""
     look = began + POLL / 4  # the first poll comes early: a fork bomb is large after 0.2 s
     stopped: Stopped = ""
     while (
@@ -153,11 +175,7 @@ def watch(
             stopped = "timeout"
         if stopped:
             break
-    seconds = time.monotonic() - began
-    if stopped:
-        kill()
-        _drain(source, output)
-    return stopped, seconds
+    return stopped
 
 
 def execution(
@@ -171,14 +189,16 @@ def execution(
     more: str = "",
     cpu_seconds: float | None = None,
 ) -> Execution:
-    """The result of a command; why it was stopped is the last line of its stderr too."""
+    """The result of a command; why it was stopped is the last line of its stderr too. Raises
+    RunInterruptedError with it if the user ended it.
+    """
     stderr = output.text(STDERR)
     if stopped:
         reason = REASONS[stopped].format(timeout=timeout, limits=limits)
         newline = "" if not stderr or stderr.endswith("\n") else "\n"
         stderr += f"{newline}[stopped: {reason}.{more}]\n"
-        exit_code = exit_code if exit_code > 0 else 124 if stopped == "timeout" else 137
-    return Execution(
+        exit_code = exit_code if exit_code > 0 else _CODES.get(stopped, 137)
+    done = Execution(
         command,
         exit_code,
         output.text(STDOUT),
@@ -187,6 +207,9 @@ def execution(
         stopped,
         None if cpu_seconds is None else round(cpu_seconds, 2),
     )
+    if stopped == "interrupted":
+        raise RunInterruptedError(done)
+    return done
 
 
 def _drain(source: OutputSource, output: Output) -> None:

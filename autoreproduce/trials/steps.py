@@ -98,6 +98,7 @@ class ExecutionResult(CommandResult):
     observed: JsonValue = Field(None, description="what the probe saw of a run that was watched")
     allowed: float = Field(0.0, description="seconds that it might take; 0 if not recorded")
     checkpoint: bool = Field(False, description="it left a checkpoint to continue from")
+    carried: float = Field(0.0, description="of its seconds, those that its checkpoint holds")
     load: float | None = Field(
         None, description="processes that the machine was busy with when the run began"
     )

@@ -2,13 +2,15 @@
 
 import multiprocessing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from autoreproduce.errors import TrialError
+from autoreproduce.trials.interrupted import together
 from autoreproduce.trials.journal import append_line
 from autoreproduce.trials.journal_reader import read_journal
-from autoreproduce.trials.steps import ModelResult
+from autoreproduce.trials.steps import ExecutionResult, ModelResult
 from autoreproduce.trials.trial import Outcome, Trial, TrialRecord
 
 
@@ -139,3 +141,29 @@ def test_the_outcome_is_read_back(tmp_path: Path) -> None:
     outcome = Outcome(status="failed", reason="no")
     trial.close(outcome)
     assert Trial.read(tmp_path).outcome == outcome
+
+
+def test_a_run_that_goes_on_counts_what_its_checkpoint_holds() -> None:
+    def run(**given: Any) -> ExecutionResult:
+        return ExecutionResult(command="python main.py", exit_code=0, **given)
+
+    part = run(
+        seconds=100,
+        carried=80,
+        cpu_seconds=50,
+        files_opened=2,
+        stdout="epoch 1\n",
+        observed={"steps": 1000, "seeds": [1], "held": {"data.py": [9]}, "optimizers_made": 1},
+    )
+    seen = {"steps": 300, "seeds": [1, 2], "held": {"data.py": [8]}, "optimizers_made": 1}
+    done = run(seconds=20, cpu_seconds=10, files_opened=0, stdout="epoch 2\n", observed=seen)
+    whole = together(part, done)
+    assert (whole.seconds, whole.cpu_seconds, whole.files_opened) == (100, 50, 2)
+    assert whole.stdout == "epoch 1\nepoch 2\n"
+    assert whole.observed == {
+        "steps": 1100,
+        "seeds": [1, 2],
+        "held": {"data.py": [9, 8]},
+        "optimizers_made": 1,
+    }
+    assert together(run(seconds=100), done) == done  # no checkpoint: nothing lasted

@@ -1,0 +1,201 @@
+"""A run that counts and did not come to its end: what is kept of it, and what it adds up to.
+
+Training survives Ctrl-C, a kill and a time limit: the same program goes on from the checkpoint that
+this very run wrote, on the same draw of the data. The harness holds it outside the workspace until
+then, and the draw is on the disk before the run begins. The run that goes on has in its record what
+the checkpoint brings with it: seconds, processor time, steps of the optimiser, printed lines.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ValidationError
+
+from autoreproduce.contracts import Execution, RunInterruptedError
+from autoreproduce.files.shared import read_plain
+from autoreproduce.files.tree import Tree
+from autoreproduce.trials.probe.placing import OBSERVED, take_observation
+from autoreproduce.trials.steps import ExecutionResult
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from autoreproduce.trials.trial import Trial
+
+CHECKPOINT = "checkpoint.pt"  # of a full run, to continue from
+BEGUN = "counted.json"  # in the trial's folder: the run that counts, as it began
+BY_THE_USER, KILLED = 130, 137  # exit codes
+LEAST = 60.0  # seconds of a run that goes on: it evaluates at its end, too
+SUMMED, LARGEST, JOINED = ("steps", "epochs"), ("seeds_set",), ("seeds", "losses")
+
+
+class Begun(BaseModel):
+    """counted.json. `step`: its number in the journal; `began`: seconds since 1970."""
+
+    step: int
+    draw: str
+    began: float
+
+
+def begin(trial: Trial, draw: str) -> Begun:
+    """Write down that a run begins, and what it sees, before it does."""
+    begun = Begun(step=len(trial.steps), draw=draw, began=time.time())
+    trial.write(BEGUN, begun.model_dump_json() + "\n")
+    return begun
+
+
+def held(execute: Callable[..., Execution]) -> Callable[..., Execution]:
+    """`execute`, which gives the part of an interrupted run in place of raising."""
+
+    def run(*args: Any, **more: Any) -> Execution:
+        try:
+            return execute(*args, **more)
+        except RunInterruptedError as stop:
+            return stop.execution
+
+    return run
+
+
+def counted_run(
+    trial: Trial,
+    command: str,
+    seconds: float,
+    continued: bool,
+    new_draw: Callable[[], str],
+    run: Callable[[str, float, str], ExecutionResult],
+) -> ExecutionResult:
+    """`run` of a command for its seconds on a draw, from the last run's checkpoint where it is
+    `continued`, with what that brings; or what is left of one that was killed with its harness.
+    """
+    folder, tree = trial.folder, Tree(trial.workspace)
+    runs = (step.result for step in reversed(trial.steps))
+    last = next((run for run in runs if isinstance(run, ExecutionResult)), None)
+    before = last if continued else None
+    killed = _killed_run(trial, tree, command)
+    if killed:
+        begun, done = killed
+    else:
+        put_back(folder, tree) if before else discard(folder, tree)
+        begun = begin(trial, before.draw if before else new_draw())
+        done = run(command, _seconds_left(seconds, before), begun.draw)
+    done = together(before, done) if before else done
+    done = done.model_copy(update={"allowed": seconds})
+    return kept(folder, tree, done, begun, before) if done.stopped else done
+
+
+def _seconds_left(seconds: float, before: ExecutionResult | None) -> float:
+    """Of a run's limit. One that reached it gets a whole one again: somebody gave it more."""
+    interrupted = before is not None and before.stopped == "interrupted"
+    left = seconds - before.carried if before and interrupted else seconds
+    return max(left, min(seconds, LEAST))
+
+
+def _killed_run(trial: Trial, tree: Tree, command: str) -> tuple[Begun, ExecutionResult] | None:
+    """The run that counts and that ended with its harness, by a kill or a power cut: what it left.
+    None if the next step of the journal was not begun.
+    """
+    try:
+        begun = Begun.model_validate_json(read_plain(trial.folder / BEGUN))
+    except (OSError, ValidationError):
+        return None
+    if begun.step != len(trial.steps):
+        return None
+    last = max(begun.began, *(_written(tree.root / name) for name in (CHECKPOINT, OBSERVED)))
+    observed, _ = take_observation(tree)
+    part = ExecutionResult(
+        command=command,
+        exit_code=KILLED,
+        stopped="interrupted",
+        seconds=round(last - begun.began, 3),
+        draw=begun.draw,
+        observed=observed.content if observed else None,
+    )
+    return begun, part
+
+
+def kept(
+    folder: Path, tree: Tree, part: ExecutionResult, begun: Begun, before: ExecutionResult | None
+) -> ExecutionResult:
+    """A run that was stopped, with what its checkpoint holds of it; the checkpoint goes from the
+    workspace into the trial's `folder`. `before`: the part that it went on from.
+    """
+    if tree.kind(CHECKPOINT) != "file":
+        return part
+    own = max(_written(tree.root / CHECKPOINT) - begun.began, 0.0)
+    carried = min((before.carried if before else 0.0) + own, part.seconds)
+    tree.root.joinpath(CHECKPOINT).replace(folder / CHECKPOINT)
+    return part.model_copy(update={"checkpoint": True, "carried": round(carried, 3)})
+
+
+def put_back(folder: Path, tree: Tree) -> None:
+    """Lay the checkpoint of the run that was stopped where its program looks for it, and no other;
+    what a trial of an earlier version left in the workspace stays.
+    """
+    with suppress(FileNotFoundError):
+        (folder / CHECKPOINT).lstat()
+        tree.remove(CHECKPOINT)
+        (folder / CHECKPOINT).replace(tree.root / CHECKPOINT)
+
+
+def discard(folder: Path, tree: Tree) -> None:
+    """Leave no checkpoint of an earlier run to the next one."""
+    tree.remove(CHECKPOINT)
+    (folder / CHECKPOINT).unlink(missing_ok=True)
+
+
+def together(part: ExecutionResult, done: ExecutionResult) -> ExecutionResult:
+    """A run with the part that it went on from, as if it had been one. Of what that part did after
+    its checkpoint was written nothing lasted, so it isn't counted.
+    """
+    share = part.carried / part.seconds if part.seconds else 0.0
+    if not share:
+        return done
+    cpu, before = done.cpu_seconds, part.cpu_seconds
+    files = [each for each in (part.files_opened, done.files_opened) if each is not None]
+    return done.model_copy(
+        update={
+            "seconds": round(part.carried + done.seconds, 3),
+            "cpu_seconds": None if cpu is None or before is None else cpu + share * before,
+            "files_opened": max(files, default=None),
+            "stdout": part.stdout + done.stdout,
+            "observed": _seen_together(part.observed, done.observed, share),
+        }
+    )
+
+
+def _seen_together(part: Any, done: Any, share: float) -> Any:
+    """What a probe saw of both; None if it saw nothing of the second."""
+    if not isinstance(part, dict) or not isinstance(done, dict):
+        return done
+    both = {**part, **done}
+    for key in (key for key in SUMMED if key in part):
+        total = share * part[key] + done.get(key, 0)
+        both[key] = round(total) if isinstance(part[key], int) else total
+    for key in (key for key in LARGEST if key in part):
+        both[key] = max(part[key], done.get(key, 0))
+    for key in (key for key in JOINED if key in part):
+        both[key] = list(dict.fromkeys([*part[key], *done.get(key, [])]))[:100]
+    if "held" in part:
+        rows = done.get("held", {})
+        names = dict.fromkeys([*part["held"], *rows])
+        both["held"] = {
+            name: sorted({*part["held"].get(name, []), *rows.get(name, [])}, reverse=True)
+            for name in names
+        }
+    if "files" in part:
+        by_name = {json.dumps(each): each for each in [*part["files"], *done.get("files", [])]}
+        both["files"] = list(by_name.values())
+    return both
+
+
+def _written(path: Path) -> float:
+    """When a file was written last, in seconds since 1970; 0 if it is not there."""
+    try:
+        return path.lstat().st_mtime
+    except OSError:
+        return 0.0
