@@ -25,6 +25,7 @@ from autoreproduce.models.budget import Budget
 from autoreproduce.models.tape import CallSite, TapeHead, tape_of, write_tape
 from autoreproduce.plugins import found_at, installed
 from autoreproduce.runner.conclude import conclude
+from autoreproduce.runner.last_look import LastLook
 from autoreproduce.runner.machine import hardware
 from autoreproduce.runner.open_models import ModelChoice, choose_model
 from autoreproduce.runner.outcome import measured, write_end
@@ -146,9 +147,14 @@ def _run(
     sandboxes = _sandboxes(request, task, choice, trial)
     try:
         sandboxes = benchmark_of(task).ready(task, sandboxes)
-        submission = _submission(request, task, choice, trial, sandboxes)
+        budget = request.shared.budget or Budget.parse(settings.budget.total)
+        submission = _submission(request, task, choice, trial, sandboxes, budget)
         outcome, measurement = measured(trial, task, submission, sandboxes)
-        conclude(trial, task, outcome, measurement, settings, sandboxes)
+        look = None
+        if request.solver == "autoreproduce" and "partial" not in outcome.details:
+            models = choice.guarded(request.shared.guard)
+            look = LastLook(trial, task, settings, models, budget)
+        conclude(trial, task, outcome, measurement, settings, sandboxes, look=look)
     except KeyboardInterrupt:
         outcome = Outcome(
             status="stopped",
@@ -208,28 +214,19 @@ def _with_more_runs(
 
 
 def _submission(
-    request: Request, task: Task, choice: ModelChoice, trial: Trial, sandboxes: SandboxSetup
-) -> Submission:
-    """What the solver submits; a model that can't answer is its failure."""
-    try:
-        return _submitted(request, task, choice.settings, choice, trial, sandboxes)
-    except (ReplyError, UnusableModelError) as error:
-        return Submission("failed", str(error), trial.phase_name)
-
-
-def _submitted(
     request: Request,
     task: Task,
-    settings: Settings,
     choice: ModelChoice,
     trial: Trial,
     sandboxes: SandboxSetup,
+    budget: Budget,
 ) -> Submission:
-    """The solver's work in a sandbox of its own, which is closed before anything is measured."""
-    budget = request.shared.budget or Budget.parse(settings.budget.total)
+    """What the solver submits from a sandbox of its own, which is closed before anything is
+    measured; a model that can't answer is its failure.
+    """
     models = choice.guarded(request.shared.guard)
     solver = open_solver(
-        request.solver, settings=settings, budget=budget, paper_file=request.paper_file
+        request.solver, settings=choice.settings, budget=budget, paper_file=request.paper_file
     )
     sandbox = sandboxes.open(trial.workspace.resolve())
     try:
@@ -243,6 +240,8 @@ def _submitted(
         )
         check_modules(sandbox, task.modules)
         return solver.solve(task, models, sandbox, trial)
+    except (ReplyError, UnusableModelError) as error:
+        return Submission("failed", str(error), trial.phase_name)
     finally:
         with undisturbed():
             sandbox.close()

@@ -4,6 +4,7 @@ What the verdict needs is made here; the rules are `evaluation.verdict` and `cla
 """
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,9 @@ from autoreproduce.evaluation.structure.save import measure_both
 from autoreproduce.evaluation.verdict import judge_trial, with_tested
 from autoreproduce.files.bounded import LARGEST_JSON
 from autoreproduce.files.shared import read_plain
+from autoreproduce.runner.last_look import AFTER, LastLook
 from autoreproduce.runner.late_findings import add_printed_constants, add_watched_steps
-from autoreproduce.runner.readings import reading_verdict
+from autoreproduce.runner.readings import late_reading, reading_verdict
 from autoreproduce.runner.seeds import Repeater, seed_runs
 from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.task import Task
@@ -61,13 +63,14 @@ def conclude(
     *,
     structure: bool = True,
     outside: OutsideRun | None = None,
+    look: LastLook | None = None,
 ) -> None:
     """Write verdict.json and fill in the outcome's verdict.
 
     `structure`: whether program and reference are watched and compared. `outside`: how a program
-    from outside is run. Only a program that was to
-    give a number has a verdict. Raises SandboxError if a run with another seed finds no sandbox;
-    nothing else is raised.
+    from outside is run. `look`: asked if the paper was missed; without it, what it said earlier
+    stays. Only a program that was to give a number has a verdict. Raises SandboxError if a run with
+    another seed finds no sandbox; nothing else is raised.
     """
     if task.writes != "program" or not measurement.wanted:
         return
@@ -79,6 +82,8 @@ def conclude(
             failed.level,
         )
         return
+    before = verdict_of(trial.folder) if look is None else None
+    said = [one for one in before.remarks if one.startswith(AFTER)] if before is not None else []
     repeater = Repeater.of(trial, task, settings, sandboxes, outside)
     runs = seed_runs(trial, settings, repeater, measurement)
     claims, problems = _claims(trial, task)
@@ -104,6 +109,14 @@ def conclude(
         remarks=[*problems, *more, *seen, *_data_remarks(trial)],
         constants=constants,
     )
+    if look is not None:
+        late = (
+            partial(late_reading, repeater, judge)
+            if repeater and settings.readings_minutes != 0
+            else None
+        )
+        said = look.remarks(found, choices, late)
+    found = found.model_copy(update={"remarks": (*found.remarks, *said)})
     trial.write(FILE, found.model_dump_json(indent=1))
     outcome.warnings += problems
     outcome.verdict, outcome.sentence = found.overall.word, found.sentence

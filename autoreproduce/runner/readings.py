@@ -77,6 +77,16 @@ def seconds_unasked(opened: Sequence[OpenChoice], runs: Sequence[float]) -> floa
     return max(LEAST_MINUTES * 60, sum(runs), min(MOST_MINUTES * 60, each))
 
 
+def late_reading(repeater: Repeater, judge: Judge, reading: Mapping[str, Value]) -> TrialVerdict:
+    """What one run gives under a reading that was not registered. Raises SandboxError as a run."""
+    trial, seed = repeater.trial, repeater.trial.record.seed
+    trial.phase(PHASE)
+    place = trial.folder / PHASE / folder_name(reading) / str(seed)
+    named = f"{label(reading)}, after the fact, seed {seed}"
+    run = repeater.run(place, named, seed, arguments(reading))
+    return judge([run], 1 + len(single_readings(readings_of(trial.folder))))
+
+
 def missing_readings(folder: Path, settings: Settings) -> bool:
     """True if readings were left out for want of time, and a time is named now."""
     found = verdict_of(folder) if settings.readings_minutes else None

@@ -155,3 +155,33 @@ def test_the_report_draws_the_specification_curve(
     assert "What the paper leaves open" in page and "penalty=none (default)" in page
     assert page.count('class="taken"') == 3
     assert "penalty=lasso (same numbers as the default)" in page
+
+
+@pytest.mark.slow
+def test_a_last_look_adds_a_note_and_a_reading_that_count_for_nothing(tmp_path: Path) -> None:
+    tiny.lay_out(tmp_path)
+    paper = tmp_path / "paper.md"
+    paper.write_text(paper.read_text().replace("## References", f"{STATED}\n## References"))
+    looks: list[str] = []
+
+    def replies(request: Any) -> str:
+        message = request.messages[-1]["content"]
+        if "Look once at where the difference may come from" in message:
+            looks.append(message)
+            return '{"note": "Half the error is\\na ridge\'s.", "reading": {"penalty": "ridge"}}'
+        if "Write down the choices" in message.rsplit("# What is asked", 1)[-1]:
+            return CHOICES.replace("  - value: ridge\n    why: customary\n", "")
+        return reply(request)
+
+    with chat_server(replies) as server:
+        found = attempt(tmp_path, server.base_url)
+        again = attempt(tmp_path, server.base_url, seeds=2)
+    assert len(looks) == 1 and "squared error" in looks[0] and "penalty=lasso: " in looks[0]
+    for each in (found, again):
+        assert each.verdict is not None and each.verdict.overall.word == "not reproduced"
+        assert each.verdict.readings is not None
+        assert each.verdict.readings.text == "not reached under any of 2 readings"
+        said = [one for one in each.verdict.remarks if one.startswith("After the fact")]
+        assert "Half the error is a ridge's." in said[0]
+        assert "penalty=ridge: squared_error 0.5 (close)" in said[1]
+    assert "which no verdict counts" in again.report.read_text()
