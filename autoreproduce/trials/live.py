@@ -5,22 +5,24 @@ end of what the running program prints. A trial that is resumed reads neither, s
 disk, and a file that cannot be written ends nothing.
 """
 
+import json
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from autoreproduce.errors import SandboxError, TrialError
 from autoreproduce.files.owner import owner, process_id
 from autoreproduce.files.tree import Tree
 from autoreproduce.trials.journal import now, write_whole
-from autoreproduce.trials.printed import PrintedSteps
+from autoreproduce.trials.printed import PrintedSteps, Row
 from autoreproduce.trials.steps import CommandResult, ModelResult, Step
 
-LIVE, OUTPUT = "live.json", "output.log"
+LIVE, OUTPUT, WRITTEN = "live.json", "output.log", "written.json"
+_ROWS = TypeAdapter(list[dict[str, float | None]])
 KEPT = 64_000  # characters of output
 PAUSE = 0.25  # seconds between two writes of a file
 
@@ -29,7 +31,7 @@ class LiveState(BaseModel):
     """live.json. `steps` counts the finished ones, `last` names the latest, `ended` is when the
     attempt ended, "" while it runs or if its process was killed. `tokens` and `cost` are of all
     calls so far (cost None: not known); `share` and `left` of the running program's steps, with
-    the seconds left at `at`.
+    the seconds left at `at`, or those since the last step where they stall (`quiet`).
     """
 
     owner: str
@@ -44,6 +46,7 @@ class LiveState(BaseModel):
     cost: float | None = None
     share: float | None = None
     left: float | None = None
+    quiet: float | None = None
 
     @property
     def process(self) -> int | None:
@@ -82,8 +85,9 @@ class LiveRecord:
             if isinstance(step.result, CommandResult):
                 self._write_output()
                 self._ended_command = True
+                (self.folder / WRITTEN).unlink(missing_ok=True)
                 self._pace.end()
-                self._state.share = self._state.left = None
+                self._state.share = self._state.left = self._state.quiet = None
             if not replayed or self._clock() >= self._state_due:
                 self._write_state()
 
@@ -94,12 +98,18 @@ class LiveRecord:
                 self._output, self._ended_command = "", False
             self._output = (self._output + _encodable(text))[-KEPT:]
             self._pace.take(text)
-            paced = (self._pace.share, self._pace.seconds_left)
-            if paced != (self._state.share, self._state.left) and self._clock() >= self._state_due:
-                self._state.share, self._state.left = paced
+            paced = (self._pace.share, self._pace.seconds_left, self._pace.quiet)
+            told = (self._state.share, self._state.left, self._state.quiet)
+            if paced != told and self._clock() >= self._state_due:
+                self._state.share, self._state.left, self._state.quiet = paced
                 self._write_state()
             if not self._ended_command and self._clock() >= self._output_due:
                 self._write_output()
+
+    def rows(self, rows: list[Row]) -> None:
+        """The running program wrote these rows into files."""
+        with self._lock, suppress(TrialError):
+            write_whole(self.folder / WRITTEN, json.dumps(rows), wait=False)
 
     def note(self, text: str) -> None:
         """Something the user should know."""
@@ -144,3 +154,11 @@ def read_output(folder: Path) -> str:
         return Tree(folder).read_text(OUTPUT, most=10 * KEPT)
     except (OSError, SandboxError):
         return ""
+
+
+def read_written(folder: Path) -> list[Row]:
+    """The rows that the program wrote into files; none if there are none."""
+    try:
+        return _ROWS.validate_json(Tree(folder).read(WRITTEN, most=10**7))
+    except (OSError, SandboxError, ValidationError):
+        return []

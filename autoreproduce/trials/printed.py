@@ -18,6 +18,7 @@ MOST_ROWS, MOST_LINE, MOST_WORDS, MOST_VALUES = 2000, 400, 3, 12
 _PARTS = re.compile(r"[\s,;|=:()\[\]]+")
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?%?|nan|[-+]?inf", re.IGNORECASE)
 _OF = re.compile(r"(\d{1,9})/(\d{1,9})")
+STALLED = 60.0  # seconds without a step
 BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -40,9 +41,18 @@ def row_of(line: str) -> tuple[Row, float | None]:
             continue
         else:
             words.append(part)
-    if not any(_counts(name) and value is not None for name, value in row.items()):
-        return {}, None
-    return row, share
+    return (row, share) if _has_counter(row) else ({}, None)
+
+
+def _has_counter(row: Row) -> bool:
+    return any(_counts(name) and value is not None for name, value in row.items())
+
+
+def counted(row: Row) -> Row:
+    """A row with its counter first; {} if it has none, or nothing beside it."""
+    if len(row) < 2 or not _has_counter(row):
+        return {}
+    return dict(sorted(row.items(), key=lambda one: not _counts(one[0])))
 
 
 def _counts(name: str) -> bool:
@@ -84,9 +94,11 @@ class PrintedSteps:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
         self.rows: deque[Row] = deque(maxlen=MOST_ROWS)
+        self.from_files = False
         self._rest = ""
         self._first: tuple[float, float] | None = None
         self._last: tuple[float, float] | None = None
+        self._longest = 0.0  # share of one step
 
     def take(self, text: str) -> None:
         """Take in what the program prints, in pieces of any size."""
@@ -95,16 +107,21 @@ class PrintedSteps:
         for line in lines[-100:]:
             row, share = row_of(line)
             if len(row) > 1:
+                if self.from_files:
+                    self.from_files = False
+                    self.rows.clear()
                 self.rows.append(row)
             if share is not None:
                 if self._last is None or share < self._last[1]:  # a first step, or a loop anew
-                    self._first = (self.clock(), share)
+                    self._first, self._longest = (self.clock(), share), 0.0
+                else:
+                    self._longest = max(self._longest, share - self._last[1])
                 self._last = (self.clock(), share)
 
     def end(self) -> None:
         """The program ended; the next one's steps are its own."""
         self._first = self._last = None
-        self._rest = ""
+        self._rest, self.from_files = "", False
         self.rows.clear()
 
     @property
@@ -114,11 +131,35 @@ class PrintedSteps:
 
     @property
     def seconds_left(self) -> float | None:
-        """By the steps seen; None before two of them, and 0 at least."""
+        """By the steps seen; None before two of them, and once they stall; 0 at least."""
+        if (each := self._each()) is None or self.quiet is not None:
+            return None
+        assert self._last
+        return max(each * (1 - self._last[1]) - (self.clock() - self._last[0]), 0.0)
+
+    @property
+    def quiet(self) -> float | None:
+        """Seconds since the last step, in whole half minutes, if that is far longer than steps
+        took until then; None if not.
+        """
+        if self._last is None or self._last[1] >= 1 or (each := self._each()) is None:
+            return None
+        since = self.clock() - self._last[0]
+        usual = each * self._longest
+        return since // 30 * 30 if since > max(STALLED, 3 * usual) else None
+
+    def _each(self) -> float | None:
+        """Seconds of all steps, by those seen."""
         if self._first is None or self._last is None or self._last[1] <= self._first[1]:
             return None
-        each = (self._last[0] - self._first[0]) / (self._last[1] - self._first[1])
-        return max(each * (1 - self._last[1]) - (self.clock() - self._last[0]), 0.0)
+        return (self._last[0] - self._first[0]) / (self._last[1] - self._first[1])
+
+    def written(self, rows: Iterable[Row]) -> None:
+        """Take in what the program wrote into files, if it prints no values."""
+        if not self.rows or self.from_files:
+            self.from_files = True
+            self.rows.clear()
+            self.rows.extend(rows)
 
     def curves(self, most: int = 2, width: int = 32) -> list[str]:
         """Sparklines of the first values: "loss ▇▅▃▂▁ 0.41"."""

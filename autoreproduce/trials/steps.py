@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterable
-from typing import Annotated, Literal, Protocol, Self
+from typing import Annotated, Literal, Protocol, Self, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
@@ -160,6 +160,15 @@ def dollars_of(calls: Iterable[ModelResult]) -> float | None:
     prices = [call.price for call in calls]
     known = [price for price in prices if price is not None]
     return math.fsum(known) if len(known) == len(prices) else None
+
+
+@runtime_checkable
+class SeesRows(Protocol):
+    """An observer that also wants what a program writes into files while it runs."""
+
+    def rows(self, rows: list[dict[str, float | None]]) -> None:
+        """All rows of steps and values so far."""
+        ...
 
 
 class Observer(Protocol):

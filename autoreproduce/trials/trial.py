@@ -24,6 +24,7 @@ from autoreproduce.trials.chain import OUTCOME, TRIAL, outcome_warning, seal
 from autoreproduce.trials.journal import Journal, Result, now, refuse_other, write_whole
 from autoreproduce.trials.journal_reader import NEW_TRIAL
 from autoreproduce.trials.steps import AnyResult, Count, Observer, Step
+from autoreproduce.trials.written import WrittenSteps
 
 __all__ = ["Outcome", "Step", "Trial", "TrialRecord", "now"]
 
@@ -150,6 +151,7 @@ class Trial(Journal):
     ) -> None:
         super().__init__(folder, observers)
         self.record = record
+        self._written = WrittenSteps(Tree(self.workspace))
         self.moved = False  # resumed in another sandbox: packages must be installed again
 
     @property
@@ -189,6 +191,10 @@ class Trial(Journal):
         trial.altered = trial.altered or outcome_warning(folder)
         return trial
 
+    def _done(self, *asked: Any, **more: Any) -> Step:  # what a program writes counts from here on
+        self._written.begin()
+        return super()._done(*asked, **more)
+
     def append(self, role: str, name: str, asked: object, result: AnyResult, began: float) -> None:
         """Write a step that was done beside others, which no resumed trial will ask for again.
 
@@ -212,9 +218,10 @@ class Trial(Journal):
         return passed
 
     def output(self, text: str) -> None:
-        """Pass on what a running program prints."""
+        """Pass on what a running program prints, and what it writes into files as steps."""
         for observer in self.observers:
             observer.output(text)
+        self._written.tell(self.observers)
 
     def added_step(
         self, kind: type[Result], role: str, name: str, asked: object, do: Callable[[], Result]

@@ -46,8 +46,10 @@ def test_the_time_left_follows_the_steps_seen_and_counts_down():
     assert pace.seconds_left == pytest.approx(30)
     now[0] = 14.0
     assert pace.seconds_left == pytest.approx(26)
-    now[0] = 1000.0
-    assert pace.seconds_left == 0
+    now[0] = 45.0
+    assert (pace.seconds_left, pace.quiet) == (0, None)
+    now[0] = 1000.0  # nothing came for long: no figure, but what is known
+    assert (pace.seconds_left, pace.quiet) == (None, 990)
     pace.take("epoch 1/5 loss 3\n")  # another seed
     assert pace.seconds_left is None
     assert pace.curves() == ["loss █▁█ 3"]

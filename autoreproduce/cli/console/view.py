@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TextIO
 
 from autoreproduce.evaluation.report.timeline import PhaseSums
 from autoreproduce.evaluation.report.wording import PHASES, clean, duration
-from autoreproduce.trials.printed import PrintedSteps
+from autoreproduce.trials.printed import PrintedSteps, Row
 from autoreproduce.trials.steps import FetchResult, ModelResult, Step
 
 if TYPE_CHECKING:
@@ -54,11 +54,15 @@ class TrialProgress:
         """What the running program's steps, else earlier trials, leave to take; None if unknown."""
         if (left := self.pace.seconds_left) is not None:
             return left
+        if self.pace.quiet is not None:
+            return None
         return self.remaining.seconds(self.elapsed) if self.remaining else None
 
     @property
     def left_words(self) -> str:
-        """The text ", about 9 min left", or "" if that isn't known."""
+        """The text ", about 9 min left", or that steps stall; "" if nothing is known."""
+        if (quiet := self.pace.quiet) is not None:
+            return f", no step seen for {duration(quiet)}"
         left = self.left_seconds
         if left is None:
             return ""
@@ -171,6 +175,11 @@ class View:
         """The running program printed `text`, in pieces of any size."""
         with self._lock:
             self._show(self.show_output, *self.progress.output(text))
+
+    def rows(self, rows: list[Row]) -> None:
+        """What the running program wrote into files."""
+        with self._lock:
+            self.progress.pace.written(rows)
 
     def note(self, text: str) -> None:
         """One line that the user should know."""

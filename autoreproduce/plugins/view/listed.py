@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from autoreproduce.trials.chain import OUTCOME, STEPS, TRIAL
-from autoreproduce.trials.live import LIVE, OUTPUT, LiveState, read_live
+from autoreproduce.trials.live import LIVE, OUTPUT, WRITTEN, LiveState, read_live
 from autoreproduce.trials.summary import TrialSummary
 from autoreproduce.trials.trial import Outcome, TrialRecord
 
@@ -152,7 +152,7 @@ def ended_stamp(folder: Path) -> tuple[Stamp, bool]:
 
 def output_stamp(folder: Path) -> Stamp:
     """The same of what changes while a step runs."""
-    return stamp_of(folder, (LIVE, OUTPUT))
+    return stamp_of(folder, (LIVE, OUTPUT, WRITTEN))
 
 
 def _changed(path: str) -> tuple[int, int]:

@@ -19,7 +19,7 @@ from autoreproduce.plugins.view.library import Library, UnknownKeyError
 from autoreproduce.plugins.view.listed import ListedSuite, ListedTrial
 from autoreproduce.plugins.view.processes import Processes, may_resume, suite_process
 from autoreproduce.plugins.view.rows import COLUMNS, UNMASKED, RowQuery, row_page
-from autoreproduce.trials.live import read_output
+from autoreproduce.trials.live import read_output, read_written
 from autoreproduce.trials.printed import printed_rows
 from autoreproduce.trials.steps import Step
 
@@ -105,11 +105,19 @@ def now_part(trial: ListedTrial, processes: Processes) -> dict[str, Any]:
         "live": trial.live,
         "status": "starting" if starting else trial.status,
         "output": output,
-        "plots": plots(printed_rows(output)) if trial.running else [],
+        "plots": _live_plots(trial, output) if trial.running else [],
         "may_stop": trial.running and trial.suite is None,
         "may_resume": may_resume(trial) and not starting,
         "complaint": processes.complaint(trial.folder),
     }
+
+
+def _live_plots(trial: ListedTrial, output: str) -> list[dict[str, Any]]:
+    """What a program prints, and what else it writes into files."""
+    printed = plots(printed_rows(output))
+    known = {plot["title"] for plot in printed}
+    written = plots(read_written(trial.folder))
+    return [*printed, *(plot for plot in written if plot["title"] not in known)]
 
 
 def trial_page(trial: ListedTrial, processes: Processes) -> dict[str, Any]:
