@@ -503,3 +503,19 @@ def test_the_average_follows_then_lags(main, model):
         torch.allclose(p, torch.tensor(mean)) and not p.requires_grad
         for p in average.model.parameters()
     )
+
+
+def test_one_future_that_was_looked_up_among_fifty_does_not_agree(monkeypatch, tmp_path):
+    """The metric counts the best of 50, so a leak in one of them is enough."""
+    code, rng = load("agreement.py"), np.random.default_rng(0)
+    truth = rng.normal(size=(4, 60, 42))
+    method = truth + 0.1 * rng.normal(size=(50, 4, 1, 42))
+    monkeypatch.setattr(code.metric, "futures", lambda path: truth)
+    other = method + 0.01 * rng.normal(size=method.shape)
+    leaked = other.copy()
+    leaked[7] = truth + 0.05 * rng.normal(size=truth.shape)
+    for name, futures in (("one", method), ("other", other), ("leaked", leaked)):
+        np.savez(tmp_path / name, prediction=futures)
+    paths = {name: tmp_path / f"{name}.npz" for name in ("one", "other", "leaked")}
+    assert code.agreement(paths["one"], paths["other"], tmp_path) > 0.9
+    assert code.agreement(paths["leaked"], paths["one"], tmp_path) < 0.3
