@@ -6,6 +6,7 @@ Gold is outside `code/`, and only `code/` is ever copied.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -114,7 +115,7 @@ def copy_code(code: Path, folder: Path) -> None:
 
 def recipe(made: PaperSet) -> str:
     """A Dockerfile with the Python and the packages that gave the gold."""
-    packages = " ".join(made.locked or made.packages)
+    packages = shlex.join(made.locked or made.packages)  # in a shell, > would write a file
     install = f"RUN pip install --no-cache-dir {packages}\n" if packages else ""
     return f"FROM python:{made.python or '3.11'}-slim\n{install}WORKDIR /workspace\n"
 

@@ -7,6 +7,7 @@ append at once, so that nothing is lost if a program forks, is killed or ends by
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,8 +15,10 @@ from pathlib import Path
 
 from autoreproduce.contracts import Execution, Sandbox
 from autoreproduce.errors import SandboxError, SourceError
+from autoreproduce.files.handed_over import MOST_PACKAGES, package_parts
 from autoreproduce.plugins.masked.functions import Function
 from autoreproduce.plugins.masked.masking import read_source
+from autoreproduce.plugins.masked.taskset import PYTHON
 
 FOLDER = ".reach"
 TRACER = """\
@@ -96,13 +99,17 @@ def reach(
 
 
 def loaded_by(sandbox: Sandbox) -> tuple[str, list[str]]:
-    """The version of Python and those of the packages that a traced command loaded."""
+    """The version of Python and those of the packages that a traced command loaded.
+
+    The command could write there too: what is no version is left out.
+    """
     try:
         lines = sandbox.read(f"{FOLDER}/versions").decode(errors="replace").split()
     except (FileNotFoundError, SandboxError):
         return "", []
-    python = [each for each in lines if "==" not in each]
-    return (python or [""])[0], sorted({each for each in lines if "==" in each})
+    python = [each for each in lines if re.fullmatch(PYTHON, each)]
+    packages = {each for each in lines if "==" in each and package_parts(each)}
+    return (python or [""])[0], sorted(packages)[:MOST_PACKAGES]
 
 
 def reached_by(calls: str, workspace: Path) -> list[Reached]:

@@ -13,6 +13,7 @@ from autoreproduce.errors import UsageError
 from autoreproduce.plugins.masked.dataset import Dataset, Experiment, MaskedPaper, MaskRow, mask_row
 from autoreproduce.plugins.masked.dataset_rows import Row, ids_of, read_value
 from autoreproduce.plugins.masked.lists import combined_id
+from autoreproduce.task import folder_name
 
 ANSWER = 'Return final answer as a json: {"Experiment 1": ..., "Experiment 2": ..., ...}'
 FEW = 200_000  # so many combinations are listed one by one before a sample is drawn
@@ -38,8 +39,8 @@ class MaskedTask:
 
     @property
     def id(self) -> str:
-        """The combined id."""
-        return combined_id(self.paper.id, tuple(each.func_id for each in self.functions))
+        """The combined id, by which folders are called. Raises UsageError if none can be."""
+        return folder_name(combined_id(self.paper.id, tuple(each.func_id for each in self.functions)))
 
     @property
     def what_to_do(self) -> str:

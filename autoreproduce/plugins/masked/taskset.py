@@ -21,6 +21,7 @@ from autoreproduce.files.shared import read_plain
 from autoreproduce.plugins.masked.compare import Tolerance
 
 PAPER_FILE, SPLITS_FILE, PROOFS_FILE = "taskset.json", "splits.json", "proofs.jsonl"
+PYTHON = r"^(\d[\w.-]{0,40})?$"  # it stands in recipes of images
 Split = Literal["dev", "test"]
 
 
@@ -67,7 +68,7 @@ class PaperSet(BaseModel):
     packages: list[str] = Field(
         [], description="installed before the code runs, once for the set: numpy==1.26.4"
     )
-    python: str = Field("", description="the Python that gave the gold")
+    python: str = Field("", pattern=PYTHON, description="the Python that gave the gold")
     locked: list[str] = Field([], description="all packages that the code loaded, by version")
     twins: dict[str, list[tuple[str, str]]] = Field(
         {}, description="func_id: file and address of copies that are masked with the function"
@@ -78,7 +79,7 @@ class PaperSet(BaseModel):
     )
     notes: list[str] = []
 
-    @field_validator("packages")
+    @field_validator("packages", "locked")
     @classmethod
     def _packages(cls, names: list[str]) -> list[str]:
         try:

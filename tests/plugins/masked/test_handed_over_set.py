@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from needs import needs_suites
@@ -12,7 +13,11 @@ from autoreproduce.benchmarks import open_benchmark
 from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
 from autoreproduce.plugins.masked.dataset import load_dataset
-from autoreproduce.plugins.masked.taskset import PAPER_FILE
+from autoreproduce.plugins.masked.harbor import export_tasks
+from autoreproduce.plugins.masked.layout import recipe
+from autoreproduce.plugins.masked.reach import loaded_by
+from autoreproduce.plugins.masked.selection import select_tasks
+from autoreproduce.plugins.masked.taskset import PAPER_FILE, PaperSet
 from autoreproduce.sandboxes.setup import SandboxSetup
 
 NAME = "0101.00001"
@@ -80,8 +85,8 @@ def test_its_profile_of_data_is_no_path(public, tmp_path) -> None:
     assert not (tmp_path / "escaped").exists()
 
 
-@needs_suites
-def test_its_tasks_are_called_as_folders_can_be(tmp_path) -> None:
+def strange_set(tmp_path: Path) -> Path:
+    """A set whose function's id is a path."""
     (paper := tmp_path / "set" / "p" / "code").mkdir(parents=True)
     (paper / "main.py").write_text("def f(x):\n    return x + 1\n")
     ids = {"paper_id": "p", "func_id": "x/../../../../victim"}
@@ -89,7 +94,39 @@ def test_its_tasks_are_called_as_folders_can_be(tmp_path) -> None:
     (paper.parent / "functions.jsonl").write_text(json.dumps(function))
     experiment = {"paper_id": "p", "exp_id": "0", "result": 1, "func_dependencies": ids["func_id"]}
     (paper.parent / "experiments.jsonl").write_text(json.dumps(experiment))
+    return tmp_path / "set"
+
+
+@needs_suites
+def test_its_tasks_are_called_as_folders_can_be(tmp_path) -> None:
+    strange_set(tmp_path)
     fields = "benchmark: autoexperiment\noptions: {dataset: set, n: 1}\ntasks: all\n"
     (tmp_path / "s.yaml").write_text(f"name: s\nsolver: agentless\n{fields}")
     with pytest.raises(UsageError, match=r"'p_x/.*' is called as no folder can be"):
         autoreproduce.plan_suite(tmp_path / "s.yaml")
+
+
+def test_a_recipe_of_an_image_has_no_line_of_its_own(public, tmp_path) -> None:
+    """A build has a network and no wall of ours."""
+    for field in ({"python": "3.11\nRUN x\n#"}, {"python": "3.11 x"}, {"locked": ["x; curl x|sh"]}):
+        with pytest.raises(UsageError, match=r"taskset\.json: (python|locked)"):
+            load_dataset(handed(public, **field))
+    made = PaperSet(python="3.11.7", locked=["numpy>=1,<2", "torch==2.9.0+cpu"])
+    assert recipe(made).splitlines() == [
+        "FROM python:3.11.7-slim",
+        "RUN pip install --no-cache-dir 'numpy>=1,<2' torch==2.9.0+cpu",
+        "WORKDIR /workspace",
+    ]
+
+
+def test_a_run_says_versions_and_no_more() -> None:
+    lines = "3.11.7\nnumpy==1.26.4\nx==1;curl\n3.11;RUN\n--log==x\n"
+    run = SimpleNamespace(read=lambda path: lines.encode())
+    assert loaded_by(run) == ("3.11.7", ["numpy==1.26.4"])
+
+
+def test_its_tasks_for_harbor_lie_below_the_folder_that_was_named(tmp_path) -> None:
+    dataset = load_dataset(strange_set(tmp_path))
+    with pytest.raises(UsageError, match=r"'p_x/.*' is called as no folder can be"):
+        export_tasks(select_tasks(dataset, (1,)), tmp_path / "a" / "out", tmp_path / "cache", None)
+    assert not list(tmp_path.rglob("victim"))
