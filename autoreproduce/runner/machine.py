@@ -19,7 +19,6 @@ PACKAGES = (
     "numpy",
     "docker",
     "arxiv",
-    "PyGithub",
 )
 
 

@@ -8,6 +8,7 @@ import json
 import os
 import random
 import sys
+import tarfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,18 +17,26 @@ from typing import Any
 
 import pytest
 import yaml
-from needs import HAS_SUITES
+from langchain_core.messages import HumanMessage
+from raw_server import raw_server, whole
 from test_handed_over import handed_trial
 
-import autoreproduce
+from autoreproduce.agents.parsing import parse
 from autoreproduce.benchmarks import open_benchmark
 from autoreproduce.benchmarks.reproducebench.task_code import text_of
 from autoreproduce.benchmarks.reproducebench.tasks import task_file
 from autoreproduce.config import Settings
 from autoreproduce.errors import AutoReproduceError, UsageError
+from autoreproduce.evaluation.judging.program import read_program
+from autoreproduce.evaluation.submission import lay_out as lay_out_program
 from autoreproduce.files.bounded import parse_yaml
+from autoreproduce.files.handed_over import KINDS
+from autoreproduce.files.tree import Tree
 from autoreproduce.method.paper_lineage.cache import load
 from autoreproduce.method.paper_lineage.pick import clone_folder
+from autoreproduce.models.open import call as call_model
+from autoreproduce.models.open import open_model, reply_of
+from autoreproduce.models.tape import CallSite
 from autoreproduce.papers.files import read_file
 from autoreproduce.runner.find import find_or_make_task
 from autoreproduce.runner.open_models import choose_model
@@ -61,6 +70,7 @@ class Watch:
                 self.found.append(f"opened {path}")
             writes = flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
             ours = path.is_relative_to(self.inside) or path == Path("/dev/null")
+            ours = ours or path.is_dir()  # a temporary file without a name
             # a bare name is one in a folder that is open; the last line looks for it here
             ours = ours or "/" not in os.fsdecode(args[0])
             if writes and not ours and "__pycache__" not in path.parts:
@@ -109,6 +119,7 @@ def trial(folder: Path, draw: random.Random, secret: Path) -> None:
 
 
 def suite(folder: Path, draw: random.Random, secret: Path) -> None:
+    plan_suite = plugin("suites.api").plan_suite
     own = [{"name": "own", "metric": "mse", "paper": "p.md", "data": "d"}]
     fields = {
         "solver": "reference",
@@ -123,7 +134,7 @@ def suite(folder: Path, draw: random.Random, secret: Path) -> None:
     (folder / "s/s.yaml").write_text(
         yaml.safe_dump({"name": "theirs", "tasks": ["lsm"], **changed})
     )
-    autoreproduce.plan_suite(folder / "s/s.yaml")
+    plan_suite(folder / "s/s.yaml")
 
 
 def tape(folder: Path, draw: random.Random, secret: Path) -> None:
@@ -227,25 +238,150 @@ def lineage_entry(folder: Path, draw: random.Random, secret: Path) -> None:
     assert clone_folder(owner, name).resolve().parent == (folder / "lineage").resolve()
 
 
-READS = [
-    *([suite] if HAS_SUITES else []),
-    trial,
-    tape,
-    paper,
-    settings,
-    data_set,
-    agent,
-    task_folder,
-    rubric,
-    lineage_entry,
-]
+def sweep(folder: Path, draw: random.Random, secret: Path) -> None:
+    plan_suite = plugin("suites.api").plan_suite
+    varied = {f"k-{k}": {"settings": {draw.choice(["k", *Settings().flat()]): k}} for k in (1, 2)}
+    fields = {"benchmark": "reproducebench", "trials": 3, "settings": {"k": 2}, "variants": varied}
+    changed = {k: mutated(draw, v, secret) for k, v in fields.items()}
+    (folder / "s").mkdir()
+    text = yaml.safe_dump({"name": "theirs", "tasks": ["lsm"], **changed})
+    (folder / "s/sweep.yaml").write_text(text)
+    plan_suite(folder / "s/sweep.yaml")
+
+
+def job(folder: Path, draw: random.Random, secret: Path) -> None:
+    read_job = plugin("suites.job").read_job
+    place = folder / "s" / "trials" / "lsm" / "a" / "1" / "job.json"
+    content = {"suite": str(folder / "s"), "task": "lsm", "variant": "a", "number": 1, "mark": "m"}
+    task = find_or_make_task("lsm", None, None, None, "", "small")
+    task = task.model_copy(update=dict.fromkeys(task.PATHS))
+    more = {"content": task.model_dump(mode="json"), "solver": "reference", "settings": {"k": 2}}
+    place.parent.mkdir(parents=True)
+    place.write_text(json.dumps(mutated(draw, {**content, **more}, secret)))
+    found = read_job(place)
+    assert found.folder.resolve() == place.parent.resolve()
+    settings = found.loaded_settings()
+    assert settings.model.base_url is None and settings.sandbox.name != "process"
+
+
+def latex_folder(folder: Path, draw: random.Random, secret: Path) -> None:
+    names = ["part", "../../secret/key", str(secret / "key"), "link/key", "sub/../part", "", "|id"]
+    parts = "".join(
+        f"\\{draw.choice(['input', 'include', 'includegraphics', 'bibliography', 'graphicspath'])}"
+        f"{{{draw.choice(names)}}}"
+        for _ in range(6)
+    )
+    begin = "\\documentclass{a}\\begin{document}"
+    for name in ("main.tex", "part.tex", "part.bib", "main.bbl", "part.png"):
+        link_or_text(folder / "p" / name, draw, secret, f"{begin}{parts}{'w ' * 900}")
+    found = read_file(folder / "p", folder / "out")
+    assert "the-secret" not in found.text and "the-secret" not in found.latex
+
+
+def submission(folder: Path, draw: random.Random, secret: Path) -> None:
+    measure = plugin("tables.submission").measure_submission
+    one = {"task": "none", "code": "p", "run": "python main.py"}  # of no task, so nothing is run
+    content = {"system": "theirs", "model": "m", "programs": [one, mutated(draw, one, secret)]}
+    link_or_text(folder / "s" / "p" / "main.py", draw, secret, "x = 1\n")
+    (folder / "s" / "s.yaml").write_text(json.dumps(mutated(draw, content, secret)))
+    os.chdir(folder)
+    measure(folder / "s" / "s.yaml", folder / "home", lambda _: None)
+
+
+def program(folder: Path, draw: random.Random, secret: Path) -> None:
+    cells = [{"cell_type": "code", "source": ["x = 1"], "outputs": [], "metadata": {}}]
+    book = json.dumps(mutated(draw, {"cells": cells, "nbformat": 4, "metadata": {}}, secret))
+    for name in ("main.py", "a/b.py", "c.ipynb", "conf.yaml", "metrics.json", ".env.py"):
+        text = book if name.endswith("ipynb") else f"# coding: {strange(draw, secret)}\nx = 1\n"
+        link_or_text(folder / "p" / name, draw, secret, text)
+    with tarfile.open(folder / "p.tar", "w") as archive:
+        for name in ("main.py", "../../out.py", str(secret / "new.py")):
+            link = tarfile.TarInfo(name)
+            link.type, link.linkname = draw.choice([tarfile.SYMTYPE, tarfile.LNKTYPE]), str(secret)
+            archive.addfile(draw.choice([link, tarfile.TarInfo(name)]))
+    found = read_program(str(folder / draw.choice(["p", "p", "p", "p.tar"])))
+    assert not any("the-secret" in text for text in found.files.values())
+    task = find_or_make_task("lsm", None, None, None, "", "small")
+    lay_out_program(folder / "t", found, task).close()
+
+
+def model_server(folder: Path, draw: random.Random, secret: Path) -> None:
+    """Its answers, up to the commands that are read in them."""
+    name = draw.choice(["main.py", str(strange(draw, secret))])
+    words = f"ADD {name}\n```python\nx = 1\n```\nEDIT 1 2\n```\nx\n```\n"
+    call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    message = {"role": "assistant", "content": words, "tool_calls": [call]}
+    usage = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
+    choice = {"index": 0, "finish_reason": "stop", "message": message}
+    answer = {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "usage": usage}
+    body = json.dumps(mutated(draw, {**answer, "choices": [choice]}, secret)).encode()
+    to = draw.choice([f"file://{secret}/key.tex", "http://169.254.169.254/", "/elsewhere"])
+    moved = b"HTTP/1.1 307 Moved\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n" % to.encode()
+    given = moved if draw.random() < 0.1 else whole(body)
+    settings = {"api_key": "k", "max_retries": 0, "request_timeout": 5}
+    with raw_server(lambda _: iter([given])) as server:
+        model = open_model(Settings(base_url=server.url, **settings), "openai:any")
+        said = call_model(model, [HumanMessage("x")], CallSite("code", "replication", "edit"))
+    (laid := folder / "laid").mkdir()
+    found = parse(reply_of(said).text, ("EDIT", "ADD"))
+    for command in (*found.edits, *found.new_files):
+        Tree(laid).write(str(getattr(command, "path", "main.py")), "x")
+
+
+def agent_server(folder: Path, draw: random.Random, secret: Path) -> None:
+    """What an agent asks its gateway, in each of the four protocols."""
+    server = plugin("external_agents.gateway.server")
+    converted = plugin("external_agents.gateway.calls")._converted
+    url = draw.choice([str(strange(draw, secret)), "data:image/png;base64,aGk=", "file:///etc/x"])
+    source = {"type": "url", "url": url}
+    parts = [
+        {"type": "image_url", "image_url": {"url": url}},
+        {"type": "image", "source": source},
+        {"type": "input_image", "image_url": url},
+        {"text": "a", "fileData": {"fileUri": url}, "inlineData": {"data": url}},
+    ]
+    turns = [{"role": "user", "content": parts, "parts": parts, "type": "message"}]
+    body = {"messages": turns, "input": turns, "contents": turns, "model": "m", "tools": []}
+    ends = [*server._BY_ENDING, "/models/m:generateContent", "/models/m:countTokens"]
+    route = server.route_of("/v1" + draw.choice(ends))
+    request = server._asked(route.protocol, mutated(draw, body, secret), route.said)
+    for message in converted(request):
+        pictures = [p for p in message.content if isinstance(p, dict) and "image_url" in p]
+        assert all(p["image_url"]["url"].startswith("data:image/") for p in pictures)
+
+
+# Each kind by its name in the table: a new one needs a line here.
+READS: dict[str, Callable[[Path, random.Random, Path], None]] = {
+    "data set": data_set,
+    "trial": trial,
+    "suite": suite,
+    "sweep": sweep,
+    "job": job,
+    "tape": tape,
+    "paper": paper,
+    "LaTeX folder": latex_folder,
+    "agent": agent,
+    "task folder": task_folder,
+    "rubric": rubric,
+    "lineage entry": lineage_entry,
+    "submission": submission,
+    "program": program,
+    "settings": settings,
+    "model server": model_server,
+    "agent server": agent_server,
+}
+
+
+def test_each_kind_that_is_handed_over_is_mutated_here() -> None:
+    assert list(READS) == list(KINDS) and len(set(READS.values())) == len(READS)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("read", READS)
+@pytest.mark.parametrize("kind", READS)
 def test_mutated_files_reach_nothing(
-    tmp_path: Path, read: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    read = READS[kind]
     (secret := tmp_path / "secret").mkdir()
     (secret / "key.tex").write_text("the-secret")
     (tmp_path / "evil_module.py").write_text("class Solver:\n    needs = frozenset()\n")

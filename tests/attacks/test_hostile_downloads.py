@@ -219,6 +219,26 @@ def test_any_answer_of_github_is_at_worst_a_refusal(
     assert info.refused and "\x1b" not in info.name and not info.tree
 
 
+def test_an_answer_of_github_ends_in_size_and_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("autoreproduce.method.paper_lineage.repository.SECONDS", 0.5)
+    monkeypatch.setattr("autoreproduce.method.paper_lineage.repository.LARGEST", MB)
+
+    def endless(piece: bytes, pause: float) -> Callable[[bytes], Iterator[bytes]]:
+        def answer(_: bytes) -> Iterator[bytes]:
+            yield b'HTTP/1.1 200 OK\r\n\r\n{"full_name": "'
+            while True:
+                time.sleep(pause)
+                yield piece
+
+        return answer
+
+    for answer in (endless(b"a" * 65_536, 0), endless(b"a", 0.05)):
+        with raw_server(answer) as server:
+            began = time.monotonic()
+            info = ask_github("https://github.com/a/b", Settings(github_api=server.url), 100)
+        assert "cannot be reached" in info.refused and time.monotonic() - began < 5
+
+
 def test_a_repository_as_it_should_be_is_described() -> None:
     with raw_server(repository()) as server:
         info = ask_github("https://github.com/a/b", Settings(github_api=server.url), 100)

@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 from autoreproduce.config import Settings
 from autoreproduce.errors import AutoReproduceError, TrialError, UsageError
 from autoreproduce.evaluation.report.wording import clean
-from autoreproduce.files.shared import file_inside
+from autoreproduce.files.shared import file_inside, inside
 from autoreproduce.plugins.integrations import optional_module
 from autoreproduce.plugins.integrations.jobs import Jobs, JobState
 from autoreproduce.trials.folders import refuse_links
@@ -42,6 +42,7 @@ class Tools:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.runs = settings.runs_dir.resolve()
+        self.here = Path.cwd()
         environment = environment_of(settings) | {"AUTOREPRODUCE_RUNS_DIR": str(self.runs)}
         self.jobs = Jobs(self.runs, environment)
 
@@ -68,7 +69,9 @@ class Tools:
 
         It asks the model; if it takes long, a job is returned: ask `status` for its plan.
         """
-        return shown(self.jobs.wait(self.jobs.start("plan", ["--json", "--", paper]), WAIT))
+        return shown(
+            self.jobs.wait(self.jobs.start("plan", ["--json", "--", self._own(paper)]), WAIT)
+        )
 
     def start_reproduction(
         self,
@@ -89,7 +92,8 @@ class Tools:
         `claim`: the paper's numbers, "ROW: METRIC = VALUE". `data`: a folder. `trial`: 2 and so
         on for another attempt.
         """
-        single = {"task": task, "arxiv": arxiv, "paper": paper, "data": data}
+        named = {"paper": self._own(paper), "data": self._own(data)}
+        single = {"task": task, "arxiv": arxiv, **named}
         given = {**single, "instruction": instruction, "trial": "" if trial == 1 else str(trial)}
         arguments = [f"--{name}={value}" for name, value in given.items() if value]
         for name, values in (("metric", metric), ("experiment", experiment), ("claim", claim)):
@@ -106,16 +110,21 @@ class Tools:
         `levels`: some of paper,code,mixed,execution,gap,structure. `judge`: of this server's
         models, those that read it.
         """
+        from autoreproduce.evaluation.judging.unpacking import is_url
+
         own = self.settings.model
         if others := set(judge) - {own.name, own.research, own.code}:
             raise UsageError(
                 f"{min(others)} is no model of this server, and whoever started it pays",
                 fix="leave judge out, or have the server started with that --model",
             )
+        if is_url(path) and not path.startswith("https://"):
+            raise UsageError(f"{path} is no https address", fix="name one, or a folder here")
+        named = path if is_url(path) else self._own(path)
         options = [f"--task={task}", *(f"--judge={name}" for name in judge)]
         options += [f"--levels={levels}"] if levels else []
         return shown(
-            self.jobs.wait(self.jobs.start("score", [*options, "--json", "--", path]), WAIT)
+            self.jobs.wait(self.jobs.start("score", [*options, "--json", "--", named]), WAIT)
         )
 
     def status(self, job: str, wait_seconds: float = 0.0) -> dict[str, Any]:
@@ -171,6 +180,17 @@ class Tools:
             return {**row, "status": "unfinished", "steps": len(trial.steps)}
         wanted = {"status", "reason", "metric", "recomputed", "verdict", "sentence", "warnings"}
         return {**row, **outcome.model_dump(mode="json", include=wanted | {"cost", "seconds"})}
+
+    def _own(self, path: str) -> str:
+        """`path`, which a client names: what it was told by a page must not show it your keys.
+
+        Raises UsageError unless it lies below the folder where the server was started, and no part
+        of it is hidden.
+        """
+        parts = inside(self.here, path).relative_to(self.here.resolve()).parts
+        if any(part.startswith(".") for part in parts):
+            raise UsageError(f"{path} is hidden", fix="name a file or folder that is not")
+        return path
 
     def _trial_folder(self, trial: str) -> Path:
         """The folder of a trial below that of runs, and of no other."""

@@ -40,7 +40,9 @@ class MaskedTask:
     @property
     def id(self) -> str:
         """The combined id, by which folders are called. Raises UsageError if none can be."""
-        return folder_name(combined_id(self.paper.id, tuple(each.func_id for each in self.functions)))
+        return folder_name(
+            combined_id(self.paper.id, tuple(each.func_id for each in self.functions))
+        )
 
     @property
     def what_to_do(self) -> str:

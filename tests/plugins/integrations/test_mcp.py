@@ -199,3 +199,21 @@ def test_a_client_chooses_no_judge_that_the_server_does_not_have(tmp_path: Path)
     with pytest.raises(UsageError, match="openai:dear is no model of this server"):
         tools.score_code(str(tmp_path), "lsm", judge=["openai:own", "openai:dear"])
     assert not (tmp_path / "jobs").exists()
+
+
+@pytest.mark.parametrize("path", ["/etc", "../secret.md", ".ssh", "a/.env", "link"])
+def test_a_client_names_nothing_outside_the_servers_folder(in_folder: Path, path: str) -> None:
+    (in_folder / "link").symlink_to("/etc")
+    tools = Tools(Settings(runs_dir=in_folder / "runs"))
+    for ask in (
+        lambda: tools.plan_paper(path),
+        lambda: tools.start_reproduction(paper=path, experiment=["main"]),
+        lambda: tools.start_reproduction(task="lsm", data=path),
+        lambda: tools.score_code(path, "lsm"),
+    ):
+        with pytest.raises(UsageError, match=r"is hidden|is no file below"):
+            ask()
+    for address in ("file:///etc", "ssh://host/x", "http://127.0.0.1/x", "git@host:x"):
+        with pytest.raises(UsageError, match="no https address"):
+            tools.score_code(address, "lsm")
+    assert not (in_folder / "runs" / "jobs").exists()
