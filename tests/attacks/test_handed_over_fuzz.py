@@ -27,7 +27,7 @@ from autoreproduce.benchmarks.reproducebench.task_code import text_of
 from autoreproduce.benchmarks.reproducebench.tasks import task_file
 from autoreproduce.config import Settings
 from autoreproduce.errors import AutoReproduceError, UsageError
-from autoreproduce.evaluation.judging.program import read_program
+from autoreproduce.evaluation.judging.submitted_code import read_program
 from autoreproduce.evaluation.submission import lay_out as lay_out_program
 from autoreproduce.files.bounded import parse_yaml
 from autoreproduce.files.handed_over import KINDS
