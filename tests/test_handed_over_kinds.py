@@ -63,6 +63,7 @@ LOADERS = {
     "plugins/paperbench/rubric.py": "rubric",
     "plugins/tables/submission.py": "submission",
     "runner/conclude.py": "trial",
+    "runner/last_look.py": "trial",
     "runner/past_trials.py": "the reader itself",
     "runner/preview.py": "paper",
     "runner/settings.py": "settings",
@@ -74,6 +75,7 @@ LOADERS = {
     "runner/whole_paper/run.py": "trial",
     "sandboxes/package_lists.py": "program",
     "trials/chain.py": "trial",
+    "trials/interrupted.py": "trial",
     "trials/journal.py": "trial",
     "trials/journal_reader.py": "trial",
     "trials/machines.py": "trial",
@@ -184,10 +186,12 @@ def test_the_page_on_security_has_a_line_for_each_kind_and_names_its_tests() -> 
     page = (PACKAGE.parent / "docs" / "security.md").read_text()
     tests = {path.name for path in Path(__file__).parent.rglob("test_*.py")}
     for name, kind in KINDS.items():
-        line = re.search(
-            rf"^\| {name} \| {re.escape(kind.may)} \| .* \| (.+) \|$", page, re.MULTILINE
-        )
+        typed = ".*".join(re.escape(each) for each in kind.typed.split(", ")) or "–"
+        row = rf"^\| {name} \| {re.escape(kind.may)} \| .*{typed}.* \| (.+) \|$"
+        line = re.search(row, page, re.MULTILINE)
         assert line, name
-        assert set(re.findall(r"`(\w+\.py)`", line[1])) & tests == set(
-            re.findall(r"`(\w+\.py)`", line[1])
-        )
+        named = set(re.findall(r"`(\w+\.py)`", line[1]))
+        assert named and named <= tests, name
+    table = page.partition("## What people hand each other")[2].partition("\n\n**")[0]
+    rows = re.findall(r"^\| ([\w ]+) \| ", table, re.MULTILINE)
+    assert rows[1:] == list(KINDS)  # below its head
