@@ -18,6 +18,7 @@ from autoreproduce.runner.past_trials import (
     TOKENS,
     PastTrial,
     TrialKind,
+    at_effort,
     shipped_trials,
     tape_shares,
     typical_paper,
@@ -101,7 +102,7 @@ def estimate(wanted: TrialKind, settings: Settings, earlier: Iterable[PastTrial]
         return _of_same(same, settings)
     kind = (wanted.solver, wanted.writes)
     like = [
-        each
+        at_effort(each, settings)
         for each in (*shipped_trials(), *earlier)
         if (each.kind.solver, each.kind.writes) == kind
         if each.settings is None or each.kind.paper

@@ -8,13 +8,15 @@ solver; the middle of their times counts. The dry run's rate gives a least time 
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from autoreproduce.config import Settings
 from autoreproduce.content import folder
 from autoreproduce.files.bounded import parse_yaml
+from autoreproduce.method.reading import SHORT
 from autoreproduce.method.results import Run
 from autoreproduce.method.time_prediction import planned_steps, step_times
 from autoreproduce.models.tape import read_tape
@@ -163,6 +165,26 @@ def shipped_trials() -> tuple[PastTrial, ...]:
         seconds = None if row["minutes"] is None else row["minutes"] * 60
         found.append(PastTrial(place, row["calls"], **_tokens(scaled), seconds=seconds))
     return tuple(found)
+
+
+def at_effort(trial: PastTrial, settings: Settings) -> PastTrial:
+    """A trial that ships as it would be by `--effort evidence`, if that is asked for now: those of
+    the project's own solver were made by the paper's steps.
+    """
+    ours = (trial.kind.solver, trial.kind.writes) == ("autoreproduce", "program")
+    if trial.settings is not None or not ours or settings.method.effort == "paper":
+        return trial
+    if (trial.kind.paper or 0.0) > SHORT:  # prompts hold summaries of it, as they did
+        return trial
+    shares = _held()["evidence"].items()
+    return replace(
+        trial,
+        **{
+            name: value * share
+            for name, share in shares
+            if (value := getattr(trial, name)) is not None
+        },
+    )
 
 
 def typical_paper() -> float:
