@@ -176,14 +176,9 @@ def at_effort(trial: PastTrial, settings: Settings) -> PastTrial:
         return trial
     if (trial.kind.paper or 0.0) > SHORT:  # prompts hold summaries of it, as they did
         return trial
-    shares = _held()["evidence"].items()
+    took = {name: (getattr(trial, name), share) for name, share in _held()["evidence"].items()}
     return replace(
-        trial,
-        **{
-            name: value * share
-            for name, share in shares
-            if (value := getattr(trial, name)) is not None
-        },
+        trial, **{name: value and value * share for name, (value, share) in took.items()}
     )
 
 
