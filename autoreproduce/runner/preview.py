@@ -43,6 +43,7 @@ class TableFacts:
     name: str
     caption: str
     numbers: int
+    named: bool = True
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,9 @@ def tables_shown(texts: list[str]) -> tuple[list[TableFacts], list[str]]:
     source = read_source(*texts)
     parsed = next((tables for tables in source.forms if tables), ())
     shown = [
-        TableFacts(one.name, one.caption, sum(bool(cell.numbers) for cell in one.cells))
+        TableFacts(
+            one.name, one.caption, sum(bool(cell.numbers) for cell in one.cells), bool(one.names)
+        )
         for one in parsed
     ]
     known = {name for one in parsed for name in one.names}

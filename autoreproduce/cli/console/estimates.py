@@ -7,7 +7,7 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from autoreproduce.evaluation.report.wording import clean, phase_words, short_count
+from autoreproduce.evaluation.report.wording import clean, phase_words, plural, short_count
 from autoreproduce.runner.estimate import Estimate, dollar_words, spread_words
 
 if TYPE_CHECKING:
@@ -95,12 +95,15 @@ def _print_facts(paper: PaperFacts) -> None:
         f"paper: {paper.tokens:,} tokens, {paper.references} references, {tables} tables with "
         f"{numbers:,} numbers. {clean(paper.origin)}"
     )
-    for table in paper.tables[:MOST_TABLES]:
+    named = [table for table in paper.tables if table.named]
+    for table in named[:MOST_TABLES]:
         caption = " ".join(clean(table.caption).split())
         short = caption if len(caption) <= 70 else caption[:69] + "…"
         print(f"  {clean(table.name)}: {table.numbers} numbers{f'. {short}' if short else ''}")
-    if len(paper.tables) > MOST_TABLES:
-        print(f"  and {len(paper.tables) - MOST_TABLES} more tables")
+    if len(named) > MOST_TABLES:
+        print(f"  and {len(named) - MOST_TABLES} more with a name")
+    if named and tables > len(named):
+        print(f"  {plural(tables - len(named), 'table')} whose caption was not found")
     if paper.of_lines:
         print(f"  only as lines of text: {clean(', '.join(paper.of_lines))}")
     if paper.data:

@@ -78,9 +78,14 @@ def beyond(value: float, low: float, high: float, direction: str) -> tuple[bool,
     return better, abs(value - end) / abs(end) if end else math.inf
 
 
+AFTER = ("seeds", "readings", "last_look")  # phases of what ran in full
+
+
 def _stopped_sentence(outcome: Outcome) -> str:
     if outcome.phase == "full_run":
         where = "Stopped during the full run"
+    elif outcome.phase in AFTER:
+        where = f"Stopped after the full run, in {_lower(outcome.phase)}"
     elif outcome.phase:
         where = f"Stopped before the full run, in {_lower(outcome.phase)}"
     else:

@@ -19,6 +19,7 @@ PHASES = {
     "refactoring": "Refactoring",
     "full_run": "Full run",
     "seeds": "More seeds",
+    "readings": "Other readings",
     "last_look": "Last look",
 }
 

@@ -106,6 +106,8 @@ def test_failed_stopped_and_unfinished_trials():
         "open",
         "Stopped before the full run, in refactoring: the next call would pass the budget of $1. The same command resumes it.",
     )
+    later = stopped.model_copy(update={"phase": "readings"})
+    assert sentence_of(later)[1].startswith("Stopped after the full run, in other readings: ")
     assert sentence_of(None, last_phase="paper") == (
         "open",
         "Not finished: last seen in paper; the same command resumes there.",

@@ -150,7 +150,13 @@ function options(one, width, log) {
   return {
     width, height: 210, scales: { x: { time: false }, y: { distr: log ? 3 : 1 } }, axes: [axis, { ...axis, size: 58, values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : short(tick))) }],
     series: [{ label: one.x }, ...names.map((name, place) => ({ label: name || one.title, stroke: COLOURS[place % COLOURS.length], width: 1.6, spanGaps: true, value: (_, value) => short(value) }))],
+    hooks: { setLegend: [atRest], ready: [atRest], setData: [atRest] },
   };
+}
+function atRest(chart) { // without a cursor the legend has the newest values
+  if (chart.cursor.idx != null) return;
+  const cells = chart.root.querySelectorAll(".u-legend .u-value");
+  cells.forEach((cell, place) => { cell.textContent = short(chart.data[place]?.findLast((value) => value != null)); });
 }
 function told(one) {
   return Object.entries(one.lines).map(([name, points]) => {
