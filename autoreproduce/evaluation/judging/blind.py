@@ -143,7 +143,7 @@ def _is_string_statement(node: ast.AST) -> bool:
         return False
     value = node.value
     return isinstance(value, ast.JoinedStr) or (
-        isinstance(value, ast.Constant) and isinstance(value.value, str)
+        isinstance(value, ast.Constant) and isinstance(value.value, str | bytes)
     )
 
 

@@ -64,7 +64,9 @@ def addressing_strings(path: str, tree: ast.AST) -> tuple[list[ast.expr], list[A
 
 
 def text_of_string(node: ast.AST) -> str:
-    """The text of a string; of a formatted one its source."""
+    """The text of a string or of bytes; of a formatted one its source."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, bytes):
+        return node.value.decode("utf-8", "replace")
     return str(node.value) if isinstance(node, ast.Constant) else ast.unparse(node)
 
 
@@ -84,7 +86,7 @@ def _strings_below(node: ast.AST) -> Iterator[ast.expr]:
     """The strings in the order of the text; parts of a formatted one are not apart."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.JoinedStr) or (
-            isinstance(child, ast.Constant) and isinstance(child.value, str)
+            isinstance(child, ast.Constant) and isinstance(child.value, str | bytes)
         ):
             yield child
         else:
