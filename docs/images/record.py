@@ -21,6 +21,7 @@ import pyte
 
 COLUMNS, ROWS = 96, 26
 WIDTH, HEIGHT = 8.0, 17.0  # pixels of a character
+PAUSE = 10.0
 FRAMES, LEAST, LONGEST, LAST = 14, 0.9, 1.6, 6.0  # how many; seconds that one stands
 COLOURS = {"green": "#7ee787", "cyan": "#79c0ff", "brown": "#e3b341", "red": "#ff7b72"}
 Line = tuple[tuple[str, str, bool], ...]  # text, colour, bold
@@ -49,15 +50,18 @@ def record(cast: Path, command: list[str]) -> None:
 
 
 def screens(cast: Path) -> Iterator[list[Line]]:
-    """The screen after each piece of output that changed it."""
+    """The screen every PAUSE seconds of the recording, and at its end."""
     screen = pyte.Screen(COLUMNS, ROWS)
-    stream, last = pyte.Stream(screen), None
+    stream, due, held = pyte.Stream(screen), PAUSE, ""
     for text in cast.read_text(encoding="utf-8").splitlines()[1:]:
-        stream.feed(json.loads(text)[2])
-        now = [_line(screen, row) for row in range(ROWS)]
-        if now != last:
-            yield now
-        last = now
+        at, _, printed = json.loads(text)
+        if at >= due:
+            stream.feed(held)
+            yield [_line(screen, row) for row in range(ROWS)]
+            due, held = at + PAUSE, ""
+        held += printed
+    stream.feed(held)
+    yield [_line(screen, row) for row in range(ROWS)]
 
 
 def _line(screen: pyte.Screen, row: int) -> Line:
