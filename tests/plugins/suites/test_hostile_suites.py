@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +14,9 @@ from autoreproduce.cli.app import app
 from autoreproduce.cli.console.attempts import command_line
 from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.plugins.suites.api import plan_suite
+from autoreproduce.plugins.suites.clusters.slurm import SUBMITTED, SlurmExecutor
 from autoreproduce.plugins.suites.commands import _print_summary
+from autoreproduce.plugins.suites.finished_trials import MARK
 from autoreproduce.plugins.suites.job import job_of, read_job, write_job
 from autoreproduce.plugins.suites.plan import Tasks
 from autoreproduce.plugins.suites.run import SuiteSummary
@@ -91,6 +94,19 @@ def test_an_option_of_slurm_adds_no_line_to_its_script(tmp_path: Path, field: st
     with pytest.raises(UsageError, match=f"executor.slurm.{field}: String should match"):
         plan_suite(handed_suite(tmp_path / "s", executor=options))
     assert plan_suite(handed_suite(tmp_path / "s", executor={"slurm": {field: "a&b*2 [c|d]"}}))
+
+
+@pytest.mark.parametrize("number", [["7"], {"7": 1}, "--all", "7; id", None])
+def test_a_file_of_another_runner_names_no_job_of_slurm(tmp_path: Path, number: object) -> None:
+    (trial := tmp_path / "trials" / "lsm" / "a" / "1").mkdir(parents=True)
+    (trial / MARK).write_text("{}")
+    (trial / SUBMITTED).write_text(json.dumps({"executor": "slurm", "id": number}))
+    cancelled: list[str] = []
+    runner = SimpleNamespace(
+        folder=tmp_path, _active=lambda: {"7": "None"}, _cancel=cancelled.extend
+    )
+    assert SlurmExecutor.under_way.func(runner) == {}  # type: ignore[arg-type]
+    assert cancelled == ["7"]
 
 
 def test_a_job_is_attempted_where_it_lies(tmp_path: Path) -> None:

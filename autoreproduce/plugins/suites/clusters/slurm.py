@@ -115,9 +115,9 @@ class SlurmExecutor(Executor[Job, EndedTrial]):
         active, known = self._active().keys(), {}
         for folder in trial_folders(self.folder):
             submitted = read_json(folder / SUBMITTED) or {}
-            if submitted.get("executor") == "slurm" and submitted.get("id") in active:
-                key = str(folder.relative_to(self.folder / "trials"))
-                known[key] = str(submitted["id"])
+            number = str(submitted.get("id"))
+            if submitted.get("executor") == "slurm" and number in active:
+                known[str(folder.relative_to(self.folder / "trials"))] = number
         if orphans := active - set(known.values()):
             self._cancel(sorted(orphans))
         return known
