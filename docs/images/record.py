@@ -1,6 +1,7 @@
 """Records the demo in a terminal and draws it: `python docs/images/record.py CAST [-- COMMAND…]`.
 
-draws what stood on the screen as docs/images/demo.svg, a frame a change, with long waits cut short.
+With a command it runs that in a terminal of 96 × 26 and writes an asciicast (v2) to CAST; then it
+draws what stood on the screen as docs/images/demo.svg, a few frames, with long waits cut short.
 Needs `pyte`, which reads terminals (`pip install pyte`).
 """
 
