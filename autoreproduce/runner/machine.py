@@ -19,6 +19,7 @@ PACKAGES = (
     "numpy",
     "docker",
     "arxiv",
+    "PyGithub",
 )
 
 

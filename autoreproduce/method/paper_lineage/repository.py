@@ -1,5 +1,5 @@
-"""GitHub's facts about a repository, by three answers of its API within bounds of time and size,
-and the rules that refuse one before it is cloned.
+"""GitHub's facts about a repository, through PyGithub, and the rules that refuse one before it is
+cloned.
 
 Only a licence that lets anyone use the code lets it into a prompt and a trial. No licence means
 that all rights are reserved; a program cannot judge a licence that GitHub does not recognise.
@@ -8,29 +8,25 @@ that all rights are reserved; a program cannot judge a licence that GitHub does 
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Mapping
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Self, TypeVar
-from urllib.parse import quote
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field
 
 from autoreproduce.errors import LineageError
 
 if TYPE_CHECKING:
-    import httpx2
+    from github import Github
+    from github.GithubException import GithubException
+    from github.GitTree import GitTree
+    from github.Repository import Repository
 
     from autoreproduce.config import Settings
     from autoreproduce.trials.trial import Trial
 
 MAX_REPOSITORY_MB = 1_000
-SECONDS = 30.0  # of one request
-LARGEST = 16 * 2**20  # bytes of an answer: GitHub cuts a list of files at 7 MB
-NAME = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
-WAITS = (0.5, 1.0)  # seconds before a server's error is asked for again
+SECONDS = 30  # of one request
 PERMISSIVE = frozenset(
     {
         "MIT",
@@ -109,126 +105,80 @@ def describe(url: str, trial: Trial, settings: Settings, max_mb: int = MAX_REPOS
 
 def ask_github(url: str, settings: Settings, max_mb: int) -> Info:
     """What GitHub says, or why not: never an error."""
+    from github import GithubException
+
     info = Info(name=url.removeprefix("https://github.com/"))
-    if not settings.papers.github_token:
+    with_token = bool(settings.papers.github_token)
+    if not with_token:
         info.notes.append(
             "GitHub was asked without a token (60 requests an hour): set github_token for more"
         )
+    client = _client(settings)
     try:
-        with _Api(settings) as api:
-            _fill(info, api, max_mb)
+        _fill(info, client.get_repo(info.name), max_mb)
     except LineageError as error:
         info.refused = str(error)
+    except GithubException as error:
+        info.refused = _refusal_reason(info.name, error, with_token)
+    except Exception as error:  # PyGithub raises whatever a strange answer leads it to
+        info.refused = f"GitHub cannot be reached for {info.name} ({type(error).__name__})"
+    finally:
+        client.close()
     return info
 
 
-class _Licence(BaseModel):
-    spdx_id: str | None = None
+def _client(settings: Settings) -> Github:
+    """A client whose answers are bounded, and which doesn't sleep until a rate limit is over."""
+    from github import Auth, Github
+    from github.Requester import Requester
+
+    from autoreproduce.method.paper_lineage.bounded_github import BoundedHTTP, BoundedHTTPS
+
+    Requester.injectConnectionClasses(BoundedHTTP, BoundedHTTPS)
+    token = settings.papers.github_token.get_secret_value() if settings.papers.github_token else ""
+    return Github(
+        base_url=settings.papers.github_api.rstrip("/"),
+        auth=Auth.Token(token) if token else None,
+        retry=2,  # of connections that fail
+        timeout=SECONDS,
+        seconds_between_requests=None,
+        user_agent="autoreproduce",
+    )
 
 
-class _Repository(BaseModel):
-    full_name: str
-    default_branch: str
-    size: int
-    license: _Licence | None = None
-    archived: bool = False
-
-
-class _Commit(BaseModel):
-    sha: str
-
-
-class _Branch(BaseModel):
-    commit: _Commit
-
-
-class _TreeEntry(BaseModel):
-    path: str
-    type: str
-    size: int | None = None
-
-
-class _Tree(BaseModel):
-    tree: list[_TreeEntry]
-    truncated: bool = False
-
-
-Answer = TypeVar("Answer", bound=BaseModel)
-
-
-class _Api:
-    """GitHub's answers about repositories."""
-
-    def __init__(self, settings: Settings) -> None:
-        from autoreproduce.files.http_limits import limited_client
-
-        token = settings.papers.github_token
-        self._client = limited_client(SECONDS, LARGEST)
-        self._base = settings.papers.github_api.rstrip("/")
-        self._headers = {"Accept": "application/vnd.github+json", "User-Agent": "autoreproduce"}
-        if token:
-            self._headers["Authorization"] = f"token {token.get_secret_value()}"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._client.close()
-
-    def ask(self, kind: type[Answer], name: str, place: str = "") -> Answer:
-        """What GitHub says of the repository `name`. Raises LineageError."""
-        import httpx2
-
-        url = httpx2.URL(f"{self._base}/repos/{quote(name)}{place}")
-        try:
-            answer = self._answer(url)
-            moved = url.join(answer.headers.get("location", ""))
-            if answer.is_redirect and moved.netloc == url.netloc:  # it has another name now
-                answer = self._answer(moved)
-            if answer.is_success:
-                return kind.model_validate_json(answer.content)
-        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
-            raise LineageError(
-                f"GitHub cannot be reached for {name} ({type(error).__name__})"
-            ) from error
-        raise LineageError(_refusal_reason(name, answer, "Authorization" in self._headers))
-
-    def _answer(self, url: httpx2.URL) -> httpx2.Response:
-        """Asked again where the server failed or closed the connection. Raises HTTPError."""
-        import httpx2
-
-        for wait in WAITS:
-            with suppress(httpx2.NetworkError, httpx2.RemoteProtocolError):
-                answer = self._client.get(url, headers=self._headers)
-                if answer.status_code < 500:
-                    return answer
-            time.sleep(wait)
-        return self._client.get(url, headers=self._headers)
-
-
-def _fill(info: Info, api: _Api, max_mb: int) -> None:
+def _fill(info: Info, repository: Repository, max_mb: int) -> None:
     """Ask for facts until a rule refuses the repository, which is a LineageError."""
-    found = api.ask(_Repository, info.name)
-    if not NAME.fullmatch(found.full_name):
+    if not re.fullmatch(r"[\w.-]+/[\w.-]+", repository.full_name, re.ASCII):
         raise LineageError(f"GitHub calls {info.name} by a name that none has")
-    info.name, info.branch = found.full_name, found.default_branch
-    info.size_mb = round(found.size / 1000, 1)
-    info.licence = found.license.spdx_id if found.license else None
-    if found.archived:
+    info.name, info.branch = repository.full_name, repository.default_branch
+    info.size_mb = round(repository.size / 1000, 1)
+    info.licence = repository.license.spdx_id if repository.license else None
+    if repository.archived:
         info.notes.append("the repository is archived")
     if info.size_mb > max_mb:
         raise LineageError(
             f"{info.name} has {info.size_mb:,.0f} MB, more than the {max_mb:,} MB allowed"
         )
-    branch = api.ask(_Branch, info.name, f"/branches/{quote(found.default_branch, safe='')}")
-    info.commit = branch.commit.sha
+    info.commit = _head_commit(repository)
     if refusal := permits(info.licence):
         raise LineageError(f"{info.name}: {refusal}")
-    place = f"/git/trees/{quote(info.commit, safe='')}?recursive=1"
-    _fill_tree(info, api.ask(_Tree, info.name, place))
+    _fill_tree(info, repository.get_git_tree(info.commit, recursive=True))
 
 
-def _fill_tree(info: Info, tree: _Tree) -> None:
+def _head_commit(repository: Repository) -> str:
+    from github import GithubException
+
+    try:
+        return repository.get_branch(repository.default_branch).commit.sha
+    except GithubException as error:
+        if error.status == 404:
+            raise LineageError(
+                f"{repository.full_name} is empty (it has no branch {repository.default_branch})"
+            ) from None
+        raise
+
+
+def _fill_tree(info: Info, tree: GitTree) -> None:
     """The files that may be code, and what is odd about the rest."""
     files = {e.path: e.size or 0 for e in tree.tree if e.type == "blob" and e.path.isprintable()}
     info.files = len(files)
@@ -237,30 +187,32 @@ def _fill_tree(info: Info, tree: _Tree) -> None:
     }
     if submodules := [e.path for e in tree.tree if e.type == "commit"]:
         info.notes.append(f"its submodules were not fetched: {', '.join(submodules[:5])}")
-    if tree.truncated:
+    if tree.raw_data.get("truncated"):
         info.notes.append("GitHub cut its list of files")
     if not any(PurePosixPath(path).suffix.lower() in PROGRAMS for path in info.tree):
         raise LineageError(f"{info.name} has no file that looks like a program")
 
 
-def _refusal_reason(name: str, answer: httpx2.Response, with_token: bool) -> str:
+def _refusal_reason(name: str, error: GithubException, with_token: bool) -> str:
     """One line for what GitHub refused."""
-    status, limited = answer.status_code, answer.headers.get("x-ratelimit-remaining") == "0"
-    if status == 429 or (status == 403 and (limited or "rate limit" in answer.text)):
+    from github import BadCredentialsException, RateLimitExceededException, UnknownObjectException
+
+    headers = {key.lower(): value for key, value in (error.headers or {}).items()}
+    if isinstance(error, RateLimitExceededException) or error.status == 429:
         fix = "" if with_token else ": set github_token for a larger one"
-        return f"GitHub's rate limit is used up{_until(answer.headers)}{fix}"
-    if status == 401:
+        return f"GitHub's rate limit is used up{_until(headers)}{fix}"
+    if isinstance(error, BadCredentialsException):
         return "GitHub does not accept the token: correct or unset github_token"
-    if status == 409 or (status == 404 and "/branches/" in answer.url.path):
+    if error.status == 409:
         return f"{name} is empty"
-    if status == 404:
+    if isinstance(error, UnknownObjectException) or error.status == 404:
         return (
             f"{name} is not on GitHub (404): it was removed, is private, or was never made public"
         )
-    return f"GitHub answered {status} for {name}"
+    return f"GitHub answered {error.status} for {name} ({(error.message or '')[:100]})"
 
 
-def _until(headers: Mapping[str, str]) -> str:
+def _until(headers: dict[str, str]) -> str:
     """When a rate limit ends, from GitHub's headers."""
     reset, after = headers.get("x-ratelimit-reset", ""), headers.get("retry-after", "")
     if reset.isdecimal() and len(reset) <= 11:

@@ -1,4 +1,4 @@
-"""A small GitHub on loopback: real git repositories below a folder, by REST (as we ask) and
+"""A small GitHub on loopback: real git repositories below a folder, by REST (as PyGithub asks) and
 by git over HTTP.
 
     python tests/paper_lineage/github_server.py --repos DIR --port N

@@ -1,4 +1,4 @@
-"""Algorithm 1 from end to end: the real arxiv, httpx and git clients against servers on
+"""Algorithm 1 from end to end: the real arxiv, PyGithub, httpx and git clients against servers on
 loopback.
 """
 
