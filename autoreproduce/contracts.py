@@ -61,10 +61,13 @@ class Packages:
     """Packages to install: names with extras and versions, and options of pip (`--upgrade`).
 
     They may come from others' files, so whoever makes one gets UsageError for anything else.
+    `python`: the version (`3.8`) under which programs run from then on, with these packages alone;
+    "" is the sandbox's own, beside whose packages these are installed.
     """
 
     requirements: tuple[str, ...]
     options: tuple[str, ...] = ()
+    python: str = ""
 
     def __post_init__(self) -> None:
         from autoreproduce.files.handed_over import check_packages

@@ -38,12 +38,17 @@ TAKEN = (
 )
 
 
+# Programs that set PYTHONPATH themselves would lose the packages that are installed for them: the
+# overlay's own Python finds them without.
+PACKAGES_FIRST = 'PATH="${PYTHONPATH%/site}/bin:$PATH"; '
+
+
 @dataclass(frozen=True)
 class DataPlace:
-    """`mount`: the absolute path, or "". `link_line`: what the shell runs first, or ""."""
+    """`mount`: the absolute path, or "". `link_line`: what the shell runs first."""
 
     mount: str = ""
-    link_line: str = ""
+    link_line: str = PACKAGES_FIRST
 
 
 def data_place(path: str) -> DataPlace:
@@ -61,7 +66,9 @@ def data_place(path: str) -> DataPlace:
     if given.is_absolute():
         return DataPlace(mount=str(given))
     folder = shlex.quote(f"./{given}")
-    return DataPlace(link_line=f'mkdir -p {folder} && ln -sfn "$DATA_DIR"/* {folder}/ && ')
+    return DataPlace(
+        link_line=f'{PACKAGES_FIRST}mkdir -p {folder} && ln -sfn "$DATA_DIR"/* {folder}/ && '
+    )
 
 
 FILE = "outside_run.json"

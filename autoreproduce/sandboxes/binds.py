@@ -33,12 +33,15 @@ SECRETS = ("keys", "kcore", "latency_stats", "timer_list", "sched_debug")
 
 
 def system_binds(
-    limits: Limits, private: Sequence[Path] = (), nameless: Path | None = None
+    limits: Limits,
+    private: Sequence[Path] = (),
+    nameless: Path | None = None,
+    python: Path | None = None,
 ) -> list[str]:
     """The file system that every command gets; temporary files take at most half of the memory.
 
     Neither this project nor the folders `private` are in it; `nameless` is the folder shown in the
-    place of pip's metadata of the project.
+    place of pip's metadata of the project; `python` is the folder of another Python.
     """
     size = ["--size", str(max(int(limits.memory_gb * 2**29), 2**20))]
     binds = [*size, "--tmpfs", "/tmp", *size, "--tmpfs", HOME, "--tmpfs", "/run"]
@@ -55,15 +58,19 @@ def system_binds(
             binds += ["--ro-bind-try", path, path]
     for name in ETC:
         binds += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
-    return binds + _pythons([each.resolve() for each in private], nameless)
+    return binds + _pythons([each.resolve() for each in private], nameless, python)
 
 
-def _pythons(private: Sequence[Path], nameless: Path | None) -> list[str]:
-    """The Python that runs us, with what must not be seen in it and in the system's folders masked.
+def _pythons(
+    private: Sequence[Path], nameless: Path | None, other: Path | None = None
+) -> list[str]:
+    """The Python that runs us and an `other`, with what must not be seen in them masked.
 
     Raises SandboxError if it would show the user's home.
     """
     prefixes = [Path(each) for each in dict.fromkeys([sys.base_prefix, sys.prefix])]
+    if other and other not in prefixes:
+        prefixes.append(other)
     secret = [*hidden.of_project([*prefixes, "/usr", "/usr/local"]), *private]
     system = [(Path(path), Path(path)) for path in SYSTEM if not Path(path).is_symlink()]
     masked = hidden.masks(system, secret)

@@ -51,7 +51,7 @@ class BubblewrapSandbox(LocalSandbox):
         nameless.mkdir()
         (nameless / "METADATA").write_text("Metadata-Version: 2.1\nName: hidden\nVersion: 0\n")
         limits = settings.sandbox.limits
-        self._system = system_binds(limits, [settings.runs_dir, settings.cache_dir], nameless)
+        self._shows = (limits, [settings.runs_dir, settings.cache_dir], nameless)
         (self._etc / "passwd").write_text(
             f"sandbox:x:{os.getuid()}:{os.getgid()}::{HOME}:/bin/bash\n"
         )
@@ -91,6 +91,9 @@ class BubblewrapSandbox(LocalSandbox):
         """See autoreproduce.Sandbox."""
         shutil.rmtree(self._etc, ignore_errors=True)
 
+    def _shown_packages(self) -> str:
+        return PACKAGES
+
     def _environment(self, wheels: Path | None) -> dict[str, str]:
         # Of bwrap itself: programs can read it in /proc/1/environ.
         return {"PATH": "/usr/bin:/bin"}
@@ -103,12 +106,14 @@ class BubblewrapSandbox(LocalSandbox):
         self, command: str, wheels: Path | None, mounts: Mapping[str, Path] | None = None
     ) -> list[str]:
         self._status, self._filter = os.pipe(), readable(seccomp.program(seccomp.machine()))
-        run = inside.install_argv(command, PACKAGES) if wheels else ["bash", "-c", command]
+        run = ["bash", "-c", command]
+        if wheels:
+            run = inside.install_argv(command, PACKAGES, other=bool(self._python))
         shown = (mounts or {}).items()
         return [
             *("bwrap", *ALONE),
             *("--json-status-fd", str(self._status[1]), "--seccomp", str(self._filter)),
-            *self._system,
+            *system_binds(*self._shows, self._python.prefix if self._python else None),
             *self._own_binds(wheels),
             *(gpu_binds(self._gpus) if self._gpus else ()),
             *(_install_binds(wheels) if wheels else self._work_binds()),
@@ -139,6 +144,8 @@ class BubblewrapSandbox(LocalSandbox):
             found["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, range(count)))
         if wheels:
             found = inside.installing(found, PACKAGES, WHEELS)
+        elif self._python:
+            found = inside.first_in_path(found, PACKAGES)
         return [word for name, value in found.items() for word in ("--setenv", name, value)]
 
     def _kill(self, child: subprocess.Popen[bytes]) -> None:

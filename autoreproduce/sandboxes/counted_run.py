@@ -248,6 +248,10 @@ class TrialSandbox:
         """See autoreproduce.Sandbox."""
         return self._sandbox.install(packages, timeout, on_output=on_output)
 
+    def pythons(self) -> list[str]:
+        """Versions that `Packages.python` may name: none in a sandbox that has but its own."""
+        return list(getattr(self._sandbox, "pythons", list)())
+
     def read(self, path: str) -> bytes:
         """See autoreproduce.Sandbox."""
         return self._sandbox.read(path)

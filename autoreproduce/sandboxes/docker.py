@@ -23,7 +23,7 @@ from autoreproduce.contracts import Execution, Packages, Stopped
 from autoreproduce.errors import SandboxError
 from autoreproduce.files.owner import owner
 from autoreproduce.files.tree import Tree
-from autoreproduce.sandboxes import cgroups, inside
+from autoreproduce.sandboxes import cgroups, inside, pythons
 from autoreproduce.sandboxes.docker_options import OWN_PROCESSES, container_limits, mount
 from autoreproduce.sandboxes.engine import (
     check_runtime,
@@ -68,8 +68,8 @@ class DockerSandbox:
         self.limits = settings.sandbox.limits
         self._settings = settings
         self._data = data_dir.resolve() if data_dir else None
-        self._packages = packages.resolve() / self.name
-        self._packages.mkdir(parents=True, exist_ok=True)
+        self._overlays = packages.resolve()
+        self._use_python(pythons.chosen(self._overlays))
         self._label = label
         self._starts = starts or nullcontext()
         self._container: Container | None = None
@@ -115,10 +115,28 @@ class DockerSandbox:
         self, packages: Packages, timeout: float, *, on_output: Callable[[str], None] | None = None
     ) -> Execution:
         """See autoreproduce.Sandbox."""
-        folder = self._packages.parent
-        return install(
-            self._execute, packages, folder, self.limits, self._index, timeout, on_output
-        )
+        python = ""
+        if packages.python:
+            found = self._execute(f"command -v python{packages.python}", 60)
+            if not (python := found.stdout.strip()):
+                fix = "name one that has it by --image, or use --sandbox bubblewrap"
+                raise SandboxError(f"the image has no Python {packages.python}", fix=fix)
+        if self._container is not None:  # its overlay is of the Python before
+            self._discard(self._container)
+        self._use_python(packages.python)
+        pythons.choose(self._overlays, packages.python)
+        how = (self.limits, self._index, timeout, on_output)
+        return install(self._execute, packages, self._overlays, *how, python, PACKAGES)
+
+    def pythons(self) -> list[str]:
+        """Versions of Python that `Packages.python` may name: those in the image."""
+        listed = self._execute("compgen -c python", 60).stdout.split()
+        return sorted({name[6:] for name in listed if pythons.VERSION.fullmatch(name[6:])})
+
+    def _use_python(self, version: str) -> None:
+        self._other = bool(version)
+        self._packages = self._overlays / "-".join(filter(None, (self.name, version)))
+        self._packages.mkdir(parents=True, exist_ok=True)
 
     def _execute(
         self,
@@ -175,7 +193,9 @@ class DockerSandbox:
         variables, argv, folder = self._variables, ["bash", "-c", command], WORKSPACE
         if wheels:
             variables = inside.installing(variables, PACKAGES, WHEELS)
-            argv, folder = inside.install_argv(command, PACKAGES), "/tmp"
+            argv, folder = inside.install_argv(command, PACKAGES, other=self._other), "/tmp"
+        elif self._other:
+            variables = inside.first_in_path(variables, PACKAGES)
         group = self._group(container)
         running = group.members if group else tuple
         before = (group and group.cpu_seconds()) or 0.0

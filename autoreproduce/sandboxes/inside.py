@@ -68,6 +68,11 @@ def variables(
     )
 
 
+def first_in_path(variables: dict[str, str], packages: str) -> dict[str, str]:
+    """The environment in which another Python's overlay goes before the sandbox's own programs."""
+    return variables | {"PATH": f"{packages}/bin:{variables['PATH']}"}
+
+
 def installing(variables: Mapping[str, str], packages: str, wheels: str) -> dict[str, str]:
     """The environment of a command that installs into the overlay from the folder `wheels`."""
     passed = {
@@ -84,8 +89,12 @@ def installing(variables: Mapping[str, str], packages: str, wheels: str) -> dict
     }
 
 
-def install_argv(command: str, packages: str) -> list[str]:
-    """The argument list that makes the overlay if it is missing, then runs the command."""
+def install_argv(command: str, packages: str, other: bool = False) -> list[str]:
+    """The argument list that makes the overlay if it is missing, then runs the command; for an
+    `other` Python, whose overlay the command fills, only the latter.
+    """
+    if other:
+        return ["bash", "-c", 'PATH="${PATH#*:}" exec bash -c "$1"', "install", command]
     # The Python behind the overlay's makes it
     script = 'PATH="${PATH#*:}" python -c "$1" "$2" && exec bash -c "$3"'
     return ["bash", "-c", script, "install", MAKE_OVERLAY, packages, command]

@@ -14,7 +14,7 @@ from autoreproduce.config import Settings
 from autoreproduce.contracts import Execution, Packages, Stopped
 from autoreproduce.errors import SandboxError
 from autoreproduce.files.tree import Tree
-from autoreproduce.sandboxes import cgroups, inside
+from autoreproduce.sandboxes import cgroups, inside, pythons
 from autoreproduce.sandboxes.cgroups import Cgroup
 from autoreproduce.sandboxes.output import Output
 from autoreproduce.sandboxes.processes import (
@@ -57,8 +57,8 @@ class LocalSandbox:
         self._try_group = group
         self._polled_cpu = 0.0  # seconds of the last command, as last seen
         self._data = data_dir.resolve() if data_dir else None
-        self._packages = packages.resolve() / self.name
-        self._packages.mkdir(parents=True, exist_ok=True)
+        self._overlays = packages.resolve()
+        self._use_python(pythons.chosen(self._overlays))
         self._gpus = settings.sandbox.gpus
         self._index = inside.index(settings, inside.caller())
 
@@ -93,8 +93,25 @@ class LocalSandbox:
         self, packages: Packages, timeout: float, *, on_output: Callable[[str], None] | None = None
     ) -> Execution:
         """See autoreproduce.Sandbox."""
-        folder = self._packages.parent
-        return install(self._run, packages, folder, self.limits, self._index, timeout, on_output)
+        self._use_python(packages.python)
+        pythons.choose(self._overlays, packages.python)
+        how = (self.limits, self._index, timeout, on_output)
+        other = str(self._python.file) if self._python else ""
+        return install(self._run, packages, self._overlays, *how, other, self._shown_packages())
+
+    def pythons(self) -> list[str]:
+        """Versions of Python that `Packages.python` may name."""
+        return list(pythons.pythons())
+
+    def _use_python(self, version: str) -> None:
+        """Raises SandboxError for a version that isn't on this machine."""
+        self._python = pythons.python_of(version) if version else None
+        self._packages = self._overlays / "-".join(filter(None, (self.name, version)))
+        self._packages.mkdir(parents=True, exist_ok=True)
+
+    def _shown_packages(self) -> str:
+        """The overlay's folder as programs see it."""
+        return str(self._packages)
 
     def _run(
         self,

@@ -54,7 +54,7 @@ class ProcessSandbox(LocalSandbox):
             )
         run = ["bash", "-c", command]
         if wheels:
-            run = inside.install_argv(command, str(self._packages))
+            run = inside.install_argv(command, str(self._packages), other=bool(self._python))
         return [sys.executable, "-I", "-S", processes.__file__, *run]
 
     def _folder(self, wheels: Path | None) -> Path:
@@ -71,6 +71,8 @@ class ProcessSandbox(LocalSandbox):
         )
         if wheels:
             return inside.installing(found, str(self._packages), str(wheels))
+        if self._python:
+            found = inside.first_in_path(found, str(self._packages))
         devices = {"all": None, None: ""}.get(self._gpus, self._gpus)
         return found | ({} if devices is None else {"CUDA_VISIBLE_DEVICES": devices})
 

@@ -27,7 +27,7 @@ from autoreproduce.contracts import Execution, Packages
 from autoreproduce.errors import SandboxError
 from autoreproduce.files.bounded import LARGEST_JSON, parse_json
 from autoreproduce.files.tree import Tree
-from autoreproduce.sandboxes import pip_for_sandbox
+from autoreproduce.sandboxes import pip_for_sandbox, pythons
 from autoreproduce.sandboxes.output import STDERR, Output
 from autoreproduce.sandboxes.owners import scratch
 from autoreproduce.sandboxes.watch import Disk, Pipes, execution, watch
@@ -94,7 +94,7 @@ class Facts(BaseModel):
     def python(self) -> str:
         """Its version, such as 3.11.7."""
         full = self.markers.get("python_full_version", "")
-        version = TypeAdapter(Annotated[str, Field(pattern=r"^3\.\d{1,2}\.\d{1,2}")])
+        version = TypeAdapter(Annotated[str, Field(pattern=r"^[23]\.\d{1,2}\.\d{1,2}")])
         return version.validate_python(full).rstrip("+")
 
     @property
@@ -129,10 +129,13 @@ def install(
     index: Mapping[str, str],
     timeout: float,
     on_output: Callable[[str], None] | None,
+    python: str = "",
+    overlay: str = "",
 ) -> Execution:
     """Install packages with all that they need.
 
     Wheels are stored in `folder` meanwhile; `index` is pip's variables for the user's index.
+    `python`: the file of another Python than the sandbox's own, whose `overlay` is filled anew.
     """
     end, command = time.monotonic() + timeout, packages.command
     parts = scratch(folder)
@@ -140,14 +143,20 @@ def install(
         for name in PARTS:
             (parts / name).mkdir()
         wheels = parts / "wheels"
-        asked = run(f"python -I -c '{ASK}'", timeout, wheels=wheels, keep=LARGEST_ANSWER)
+        ask = shlex.join(["python", "-I", "-c", pythons.ASK if python else ASK, python])
+        asked = run(ask, timeout, wheels=wheels, keep=LARGEST_ANSWER)
         if not asked.ok:
             return replace(asked, command=command, stdout="", stderr=asked.stderr[-4_000:])
-        fetching = Fetching(_facts(asked.stdout), parts, limits, index, on_output)
-        fetched = fetching.fetch(packages, end)
+        facts = _facts(asked.stdout)
+        fetching = Fetching(facts, parts, limits, index, on_output)
+        fetched = fetching.fetch(packages, end) if packages.requirements else asked
         if not fetched.ok:
             return replace(fetched, command=command)
+        if not packages.requirements and not python:
+            return replace(asked, command=command, stdout="")
         inside = shlex.join(["python", "-m", "pip", "install", *packages.arguments])
+        if python:
+            inside = pythons.fill_line(packages.python, python, overlay, facts.target)
         done = run(inside, max(end - time.monotonic(), 1), on_output, wheels=wheels)
         return replace(done, command=command, seconds=round(timeout - (end - time.monotonic()), 3))
     finally:

@@ -9,22 +9,22 @@ reads them there. What is not found stays without a number.
 from __future__ import annotations
 
 import json
-import platform
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from pydantic import BaseModel, Field, field_validator
 
 from autoreproduce.agents.agent import Agent
 from autoreproduce.agents.prompts import Prompts
 from autoreproduce.content import folder
 from autoreproduce.contracts import Execution, Need, Packages, Submission
-from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.carried_files import TREE, CarriedFiles, carried_files, lay_carried
 from autoreproduce.evaluation.judging.submitted_code import opened_source, program_at
-from autoreproduce.evaluation.outside_run import OutsideRun, at_seed, write_outside_run
+from autoreproduce.evaluation.outside_run import (
+    PACKAGES_FIRST,
+    OutsideRun,
+    at_seed,
+    write_outside_run,
+)
 from autoreproduce.files.bounded import parse_json
 from autoreproduce.files.shared import read_text
 from autoreproduce.files.tree import Tree
@@ -32,7 +32,8 @@ from autoreproduce.method.claims import freeze_claims
 from autoreproduce.papers import read_paper
 from autoreproduce.plugins.lab.output_places import ClaimPlace, find_places, outputs_of
 from autoreproduce.plugins.lab.paper_notes import notes_on
-from autoreproduce.plugins.lab.run_patches import Patched, RunPatch, patched
+from autoreproduce.plugins.lab.run_patches import Patched, from_python2, patched
+from autoreproduce.plugins.lab.run_plan import RunPlan, data_words, python_for
 from autoreproduce.plugins.lab.runnable import why_it_failed
 from autoreproduce.plugins.lab.shown_code import MOST_SHOWN, shown_code
 from autoreproduce.sandboxes.counted_run import execute_counted
@@ -56,34 +57,6 @@ MOST_PLANS = 3
 CARRY = "#carry="  # and after it, in a solver's name, large files of the code that are taken
 ORIGINALS = "as_handed_in"  # of files that a patch changed, in the trial's folder
 INSTALL_SECONDS = 1800.0
-CHANGES_CODE = re.compile(
-    r"\b(sed|patch|perl|awk|tee)\b|python[\d.]*\s+-c\b|>\s*\S+\.(py|ipynb)\b|<<"
-)
-
-
-class RunPlan(BaseModel):
-    """How the code is run: a bash line in its folder, packages, and patches."""
-
-    command: str = Field(min_length=1, max_length=2_000)
-    packages: list[str] = Field([], max_length=100)
-    patches: list[RunPatch] = Field([], max_length=20)
-    why: str = ""
-
-    @field_validator("command")
-    @classmethod
-    def _as_it_is(cls, command: str) -> str:
-        if found := CHANGES_CODE.search(command):
-            raise ValueError(f"{found[0]!r} changes what is computed: run the code as it is")
-        return command
-
-    @field_validator("packages")
-    @classmethod
-    def _names(cls, packages: list[str]) -> list[str]:
-        try:
-            Packages(tuple(packages))
-        except UsageError as error:
-            raise ValueError(str(error)) from None
-        return packages
 
 
 def handed_in_class(source: str) -> type[HandedInCode]:
@@ -110,6 +83,8 @@ class HandedInCode:
         self.large = large.split(",") if large else []
         self.settings, self.budget = settings, budget
         self.paper_file = paper_file
+        self.python_note = ""
+        self.installed = Packages(()).command
 
     def solve(self, task: Task, models: Models, sandbox: Sandbox, trial: Trial) -> Submission:
         """The run in full with the places of its numbers; failed if no plan made it run."""
@@ -139,8 +114,10 @@ class HandedInCode:
         }
         warnings = [f"a patch was refused: {text}" for text in changed.refused]
         warnings += [f"not in the sandbox: {name} ({why})" for name, why in left_out.items()]
+        warnings += [note for note in (self.python_note,) if note]
         if not found:
             why = NOTHING if run.execution.ok else why_it_failed(run.stderr, run.stopped)
+            why += "" if run.execution.ok else data_words(plan.data)
             failed = Submission("failed", why, "full_run", run=run.execution)
             details = {"sections": sections, "ran": run.execution.ok}
             return replace(failed, warnings=warnings, details=details)
@@ -152,7 +129,13 @@ class HandedInCode:
         missing = [claim.id for claim in claims if claim.id not in at and not claim.than]
         write_outside_run(trial, asked)
         warnings += [f"not found in the output: {', '.join(missing)}"] if missing else []
-        done = Submission("complete", "it ran in full", "full_run", run=run.execution)
+        how = "it ran in full"
+        if not run.execution.ok:
+            how = "partial: it ended with an error"
+            if run.stopped:
+                how = f"partial: it was stopped at its limit of {run.allowed / 60:g} minutes"
+            warnings.insert(0, f"{how}, and its numbers are those printed until then")
+        done = Submission("complete", how, "full_run", run=run.execution)
         notes = notes_on(paper, agent, trial)
         sections["Where each number stands"] = [
             (f"{one.id}: {one.file}, line {one.line}", one.text.strip()) for one in found
@@ -196,7 +179,9 @@ class HandedInCode:
         asked = {"task": task, "claims": claims, "minutes": minutes}
         asked |= shown_code(trial.workspace, about)
         asked |= {"left_out": [f"{name} ({why})" for name, why in left_out.items()][:20]}
-        asked |= {"python": platform.python_version()}
+        own, there = _pythons(sandbox, trial)
+        data = Tree(task.data_dir).files()[:100] if task.data_dir else []
+        asked |= {"python": own, "pythons": [one for one in there if one != own], "data": data}
         asked |= {"cores": self.settings.sandbox.limits.cpus, "failed": None, "error": ""}
         asked |= {"refused": []}
         found: list[ClaimPlace] = []
@@ -204,15 +189,25 @@ class HandedInCode:
             trial.phase("plan")
             plan = agent.structured("plan", RunPlan, **asked)
             trial.note(f"run by: {plan.command}")
-            error = self._install(plan, sandbox, trial)
+            python, self.python_note = python_for(plan.python, own, there)
+            if self.python_note:
+                trial.note(self.python_note)
+            error = self._install(plan, python, sandbox, trial)
             lay_carried(trial.folder, trial.workspace)
-            changed = patched(Tree(trial.workspace), plan.patches)
+            tree, old = Tree(trial.workspace), plan.python.startswith("2")
+            converted = from_python2(tree) if old and not python.startswith("2") else None
+            changed = patched(tree, plan.patches, converted)
             trial.phase("full_run")
             run = trial.step(
                 ExecutionResult,
                 "sandbox",
                 f"run {number}",
-                {"command": plan.command, "packages": plan.packages, "files": changed.files},
+                {
+                    "command": plan.command,
+                    "python": python,
+                    "packages": plan.packages,
+                    "files": changed.files,
+                },
                 lambda plan=plan, error=error, changed=changed: _executed(  # type: ignore[misc]
                     plan, error, changed, sandbox, trial, minutes * 60
                 ),
@@ -222,24 +217,31 @@ class HandedInCode:
                 if found := find_places(agent, trial, claims, _outputs(run, trial, number)):
                     break
                 said = f"It ended well, and left none of these numbers. It printed:\n{run.stdout}"
-            elif run.stopped == "timeout":
+            elif run.stdout.strip() and (run.stopped == "timeout" or number == MOST_PLANS):
+                found = find_places(agent, trial, claims, _outputs(run, trial, number))
+                if len(found) == len(claims) or number == MOST_PLANS:
+                    break
+                found = []
+            if run.stopped == "timeout":
                 said = f"It was stopped after {minutes:g} minutes, and had printed:\n{run.stdout}"
             asked |= {"failed": plan, "error": _end_of(said, MOST_SHOWN)}
             asked |= {"refused": changed.refused}
         return plan, run, changed, found
 
-    def _install(self, plan: RunPlan, sandbox: Sandbox, trial: Trial) -> str:
+    def _install(self, plan: RunPlan, python: str, sandbox: Sandbox, trial: Trial) -> str:
         """Install the plan's packages; why that failed, "" if it did not."""
-        if not plan.packages:
+        packages = Packages(tuple(plan.packages), python=python)
+        asked = f"{packages.command}{f' # Python {python}' if python else ''}"
+        if not plan.packages and asked == self.installed:
             return ""
-        packages = Packages(tuple(plan.packages))
+        self.installed = asked
 
         def install() -> InstallResult:
             done = sandbox.install(packages, INSTALL_SECONDS, on_output=trial.output)
             return InstallResult.of(done)
 
         replayed = trial.replaying
-        result = trial.step(InstallResult, "sandbox", "install", packages.command, install)
+        result = trial.step(InstallResult, "sandbox", "install", asked, install)
         if replayed and trial.moved and result.exit_code == 0:
             install()
         return "" if result.exit_code == 0 else _end_of(result.stderr, MOST_SHOWN)
@@ -256,8 +258,21 @@ def _executed(
     for name, text in changed.files.items():
         Tree(trial.workspace).write(name, text)
     command = at_seed(plan.command, trial.record.seed)
-    done = execute_counted(sandbox, command, limit, on_output=trial.output)
+    done = execute_counted(sandbox, PACKAGES_FIRST + command, limit, on_output=trial.output)
     return ExecutionResult.of(done).model_copy(update={"command": command, "allowed": limit})
+
+
+def _pythons(sandbox: Sandbox, trial: Trial) -> tuple[str, list[str]]:
+    """The sandbox's own version of Python and those that it may run; kept for a later run."""
+    if not (trial.folder / "pythons.json").exists():
+        ask = "python -c 'import sys; print(\"%d.%d\" % sys.version_info[:2])'"
+        found: list[Any] = [
+            sandbox.execute(ask, 60).stdout.strip(),
+            getattr(sandbox, "pythons", list)(),
+        ]
+        trial.write("pythons.json", json.dumps(found))
+    own, there = parse_json(read_text(trial.folder, "pythons.json"))
+    return own, there
 
 
 def _outputs(run: ExecutionResult, trial: Trial, number: int) -> dict[str, str]:

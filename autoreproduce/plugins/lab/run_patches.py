@@ -1,29 +1,34 @@
 """Small changes to how old code is run, never to what it computes.
 
 A model may propose them with the plan. Which change is small is decided here, by its place in the
-syntax tree and not by its reason: where a name is imported from, devices, the folder before a path,
-names that NumPy and Python dropped, and shown or printed values. Any other difference touches a
+syntax tree and not by its reason: where a name is imported from, devices, the folder before a path
+or the address, whether data are downloaded, names that NumPy and Python dropped, and shown or
+printed values. Any other difference touches a
 number's computation, and the whole patch is refused.
 """
 
 import ast
 import difflib
 import re
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pydantic import BaseModel, Field
 
 from autoreproduce.files.tree import Tree
+from autoreproduce.sandboxes.inside import DATA
 
 DEVICE = re.compile(r"(cuda|gpu|cpu|mps)(:\d+)?")
-PATH = re.compile(r"[\w.~-]*/[\w./~-]*")
+PATH = re.compile(r"(https?:/)?[\w.~-]*/[\w./~-]*")
 PLACED = ("map_location", "device")  # arguments that say where, and nothing else
+FETCHED = ("download", "download_if_missing")  # arguments that say whether data are fetched
 DROPPED_NUMPY = {"int", "float", "bool", "object", "str"}
 RENAMED = {"xrange": "range", "raw_input": "input", "unicode": "str", "clock": "perf_counter"}
 RENAMED |= {"iteritems": "items", "itervalues": "values", "iterkeys": "keys", "in1d": "isin"}
 RENAMED |= {"cPickle": "pickle", "NaN": "nan", "Inf": "inf", "product": "prod"}
 SHOWS = {"show", "savefig", "print"}
+LARGEST, MOST_DIFF = 200_000, 3_000  # bytes of a file that is converted; characters of its diff
 
 
 class RunPatch(BaseModel):
@@ -44,9 +49,58 @@ class Patched:
     refused: list[str]
 
 
-def patched(tree: Tree, patches: Sequence[RunPatch]) -> Patched:
-    """What becomes of the code's files, as handed in, by those patches that change no number."""
+def from_python2(tree: Tree) -> Patched:
+    """The files that are Python 2, converted by lib2to3 of the standard library.
+
+    What that leaves as it is, and Python 3 computes otherwise, is said: divisions.
+    """
     found = Patched({}, [], [])
+    for entry in tree.walk({".git"}):
+        if entry.kind != "file" or not entry.name.endswith(".py") or entry.size > LARGEST:
+            continue
+        before = tree.read_text(entry.name)
+        if _parsed_as_3(before) or not (after := _converted(before)):
+            continue
+        found.files[entry.name] = after
+        tree_after = _parsed_as_3(after)
+        nodes = ast.walk(tree_after or ast.Module([], []))
+        divisions = [
+            n.lineno for n in nodes if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div)
+        ]
+        why = "Python 2, converted by lib2to3"
+        if divisions and "import division" not in before:
+            why += f"; / rounds whole numbers in Python 2 and not here: lines {divisions[:20]}"
+        found.shown.append((f"{entry.name}: {why}", _diff(entry.name, before, after)[:MOST_DIFF]))
+    return found
+
+
+def _parsed_as_3(text: str) -> ast.Module | None:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError):
+        return None
+
+
+def _converted(text: str) -> str:
+    """Python 2 as Python 3, "" if it can't be converted."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it leaves the standard library with 3.13
+        try:
+            from lib2to3 import refactor
+        except ImportError:
+            return ""
+        tool = refactor.RefactoringTool(refactor.get_fixers_from_package("lib2to3.fixes"))
+        try:
+            return str(tool.refactor_string(text.rstrip("\n") + "\n", "code"))
+        except Exception:  # whatever a file holds that is no Python at all
+            return ""
+
+
+def patched(tree: Tree, patches: Sequence[RunPatch], given: Patched | None = None) -> Patched:
+    """What becomes of the code's files, as handed in or `given`, by those patches that change no
+    number.
+    """
+    found = given or Patched({}, [], [])
     for patch in patches:
         try:
             before = found.files.get(patch.file) or tree.read_text(patch.file)
@@ -58,11 +112,13 @@ def patched(tree: Tree, patches: Sequence[RunPatch]) -> Patched:
             found.refused.append(f"{patch.file}: {why} ({patch.why})")
             continue
         found.files[patch.file] = after
-        lines = difflib.unified_diff(
-            before.splitlines(), after.splitlines(), patch.file, patch.file, "as handed in", "run"
-        )
-        found.shown.append((f"{patch.file}: {patch.why}", "\n".join(lines)))
+        found.shown.append((f"{patch.file}: {patch.why}", _diff(patch.file, before, after)))
     return found
+
+
+def _diff(name: str, before: str, after: str) -> str:
+    texts = (before.splitlines(), after.splitlines())
+    return "\n".join(difflib.unified_diff(*texts, name, name, "as handed in", "run", lineterm=""))
 
 
 def _refused(patch: RunPatch, before: str, after: str) -> str:
@@ -71,7 +127,7 @@ def _refused(patch: RunPatch, before: str, after: str) -> str:
     if before.count(patch.old) != 1:
         return f"the text to replace is there {before.count(patch.old)} times"
     try:
-        old, new = ast.parse(before), ast.parse(after)
+        old, new = (_parsed_as_3(t) or ast.parse(_converted(t) or t) for t in (before, after))
     except SyntaxError as error:
         return f"line {error.lineno} isn't this Python's, so nothing can be checked"
     was, would_be = _Computation(), _Computation()
@@ -84,7 +140,12 @@ def _refused(patch: RunPatch, before: str, after: str) -> str:
 
 
 def _same_file(was: str, would_be: str) -> bool:
-    """True if only folders at the beginning of a path came or went."""
+    """True if only folders at the beginning of a path, or an address, came or went: the place of
+    given data may stand before it.
+    """
+    would_be = would_be.removeprefix(f"{DATA}/")
+    if "://" in was:
+        was, would_be = was.rpartition("/")[2], would_be.rpartition("/")[2]
     short, long = sorted((was.lstrip("./~"), would_be.lstrip("./~")), key=len)
     return long == short or long.endswith(f"/{short}")
 
@@ -137,7 +198,10 @@ class _Computation(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         node.keywords = [
-            one for one in node.keywords if one.arg not in PLACED or not _all_devices([one.value])
+            one
+            for one in node.keywords
+            if not (one.arg in PLACED and _all_devices([one.value]))
+            and not (one.arg in FETCHED and isinstance(one.value, ast.Constant))
         ]
         if isinstance(node.func, ast.Attribute) and not node.keywords:
             moved = node.func.attr in ("cuda", "cpu") and not node.args
@@ -160,8 +224,12 @@ def _all_devices(arguments: Sequence[ast.expr]) -> bool:
 
 
 def _shows(call: ast.Call) -> bool:
-    """True for a figure shown, or a print of names alone: no number, no arithmetic."""
+    """True for a figure shown, a file fetched, or a print of names alone: no number, no
+    arithmetic.
+    """
     name = getattr(call.func, "id", getattr(call.func, "attr", ""))
+    if name == "urlretrieve":
+        return True
     inner = [node for part in (*call.args, *call.keywords) for node in ast.walk(part)]
     plain = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.keyword, ast.expr_context)
     return name in SHOWS and all(

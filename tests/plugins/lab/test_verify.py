@@ -148,12 +148,13 @@ def test_a_run_that_is_out_of_time_is_planned_anew(tmp_path: Path) -> None:
     (code / "all.py").write_text(
         "import time\nprint('first part done', flush=True)\ntime.sleep(60)\n"
     )
-    replies = [CLAIMS, json.dumps({"command": "python all.py"}), PLAN, FOUND, '{"notes": []}']
+    nothing = json.dumps({"places": []})
+    replies = [CLAIMS, '{"command": "python all.py"}', nothing, PLAN, FOUND, '{"notes": []}']
     with chat_server(replies) as server:
         how = {"model": "any", "base_url": server.base_url, "time_limit_minutes": 0.1}
         settings = settings_for("process", runs_dir=tmp_path / "runs", **how)
         done = verify(code, paper=tmp_path / "paper.md", settings=settings)
-        again = server.requests[2].prompt
+        again = server.requests[3].prompt
     assert "It was stopped after 0.1 minutes" in again and "first part done" in again
     assert isinstance(done, Reproduction) and verdict_of(done.path).overall.reproduced == 1
 

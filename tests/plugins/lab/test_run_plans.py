@@ -1,0 +1,173 @@
+"""How handed-in code is run: under another Python, with its packages, data, and out of time."""
+
+import json
+from pathlib import Path
+
+import pytest
+from chat_server import chat_server
+from sandbox_fixtures import settings_for
+
+from autoreproduce import verify
+from autoreproduce.claims.verdicts.trial_verdict import verdict_of
+from autoreproduce.files.tree import Tree
+from autoreproduce.plugins.lab.run_patches import RunPatch, from_python2, patched
+from autoreproduce.plugins.lab.run_plan import DataNeed, data_words, python_for
+from autoreproduce.runner.api_results import Reproduction
+from autoreproduce.sandboxes.pythons import pythons
+
+PAPER = "# Means\nOur estimator has a mean of 3.958333.\n"
+CLAIMS = """```yaml
+- {row: [estimator], metric: mean, direction: match, value: 3.958333, scale: raw,
+   sentence: Our estimator has a mean of 3.958333}
+```"""
+OLD = "print 'mean', sum([1.5, 2.25, 8.125]) / 3\nprint 'half', 7 / 2\n"
+NO_NOTES = '{"notes": []}'
+
+
+def place(text: str, line: int = 1) -> str:
+    one = {"id": "estimator_mean", "file": "stdout", "line": line, "number": 1, "text": text}
+    return json.dumps({"places": [one]})
+
+
+def verified(
+    folder: Path, code: str, *replies: object, kind: str = "process", **how: object
+) -> Reproduction:
+    """The trial of a program `main.py` whose model says these replies; the server's prompts are
+    in `prompts.json` beside it.
+    """
+    (folder / "paper.md").write_text(PAPER)
+    (folder / "code").mkdir()
+    (folder / "code" / "main.py").write_text(code)
+    texts = [one if isinstance(one, str) else json.dumps(one) for one in (CLAIMS, *replies)]
+    with chat_server(texts) as server:
+        given = {"model": "any", "base_url": server.base_url, **how}
+        settings = settings_for(kind, runs_dir=folder / "runs", **given)
+        done = verify(folder / "code", paper=folder / "paper.md", settings=settings)
+        (folder / "prompts.json").write_text(json.dumps([one.prompt for one in server.requests]))
+    assert isinstance(done, Reproduction)
+    return done
+
+
+def word_of(done: Reproduction) -> str:
+    found = verdict_of(done.path)
+    assert found
+    return found.claims[0].verdict.word
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["process", "bubblewrap"])
+def test_python_2_runs_where_there_is_one_and_is_converted_where_there_is_none(
+    tmp_path: Path, kind: str
+) -> None:
+    plan = {"command": "python main.py", "python": "2.7"}
+    line = "mean 3.95833333333" if "2.7" in pythons() else "mean 3.9583333333333335"
+    done = verified(tmp_path, OLD, plan, place(line), NO_NOTES, kind=kind, seeds=2)
+    assert word_of(done) == "reproduced"
+    printed = (done.path / "output.log").read_text()
+    assert ("half 3\n" in printed) == ("2.7" in pythons())
+
+
+@pytest.mark.slow
+@pytest.mark.network
+def test_packages_are_found_by_a_program_that_sets_pythonpath_itself(tmp_path: Path) -> None:
+    code = "import six, sys\nprint('mean', sum([1.5, 2.25, 8.125]) / 3)\n"
+    plan = {"command": "export PYTHONPATH=../src && python main.py", "packages": ["six==1.16.0"]}
+    done = verified(tmp_path, code, plan, place("mean 3.9583333333333335"), NO_NOTES, seeds=2)
+    found = verdict_of(done.path)
+    assert found and found.claims[0].verdict.values == (3.9583333333333335,) * 2
+
+
+@pytest.mark.slow
+def test_what_the_last_plan_printed_until_its_limit_counts_and_is_called_partial(
+    tmp_path: Path,
+) -> None:
+    code = "import time\nprint('mean', 3.9583, flush=True)\nx = sum([1.5, 2.25, 8.125]) / 3\n"
+    code += "print('mean', x, flush=True)\ntime.sleep(60)\n"
+    plan = {"command": "python main.py"}
+    line = place("mean 3.9583333333333335", 2)
+    done = verified(tmp_path, code, plan, line, NO_NOTES, time_limit_minutes=0.08)
+    assert word_of(done) == "reproduced" and done.outcome.reason.startswith("partial:")
+    assert any("those printed until then" in one for one in done.outcome.warnings)
+
+
+@pytest.mark.slow
+def test_data_that_are_downloaded_are_named_with_their_place(tmp_path: Path) -> None:
+    code = "import urllib.request\nurllib.request.urlopen('https://a.example/points.csv')\n"
+    need = {"what": "the points", "source": "https://a.example/points.csv", "put_at": "points.csv"}
+    plans = [{"command": "python main.py", "data": [need]}] * 3
+    done = verified(tmp_path, code, *plans, kind="bubblewrap")
+    assert done.outcome.reason.endswith(
+        "put it into a folder and name that by --data: get the points from "
+        "https://a.example/points.csv, as points.csv"
+    )
+
+
+FETCHES = """
+data = pd.read_csv("https://a.example/old/points.csv")
+more = MNIST(root="/home/jane/mnist", download=True)
+urlretrieve("https://a.example/iris2.csv", "iris2.csv")
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("https://a.example/old/points.csv", "/data/points.csv"),
+        ("download=True", "download=False"),
+        ("/home/jane/mnist", "/data/mnist"),
+        ('urlretrieve("https://a.example/iris2.csv", "iris2.csv")', ""),
+    ],
+)
+def test_a_patch_may_say_where_data_lie_in_place_of_an_address(
+    tmp_path: Path, old: str, new: str
+) -> None:
+    (tmp_path / "run.py").write_text(FETCHES)
+    found = patched(Tree(tmp_path), [RunPatch(file="run.py", old=old, new=new, why="no network")])
+    assert not found.refused and found.files
+    other = RunPatch(file="run.py", old="old/points.csv", new="old/other.csv", why="x")
+    assert "touches what is computed" in patched(Tree(tmp_path), [other]).refused[0]
+
+
+def test_python_2_is_converted_and_its_divisions_are_named(tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text(OLD)
+    (tmp_path / "new.py").write_text("print(1 / 2)\n")
+    found = from_python2(Tree(tmp_path))
+    if not found.files:
+        pytest.skip("this Python has no lib2to3")
+    assert list(found.files) == ["main.py"] and "print('half', 7 / 2)" in found.files["main.py"]
+    [(why, diff)] = found.shown
+    assert why.endswith("rounds whole numbers in Python 2 and not here: lines [1, 2]")
+    assert "-print 'half', 7 / 2" in diff
+
+
+def test_a_patch_of_python_2_is_checked_as_its_conversion_is(tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text(f"{OLD}data = open('/home/x/data/points.csv')\n")
+    if not from_python2(Tree(tmp_path)).files:
+        pytest.skip("this Python has no lib2to3")
+    good = RunPatch(file="main.py", old="/home/x/", new="", why="x")
+    bad = RunPatch(file="main.py", old="7 / 2", new="8 / 2", why="x")
+    found = patched(Tree(tmp_path), [good, bad])
+    assert "open('data/points.csv')" in found.files["main.py"] and len(found.refused) == 1
+
+
+@pytest.mark.parametrize(
+    ("wanted", "there", "runs", "note"),
+    [
+        ("", ["3.8"], "", ""),
+        ("3.11", ["3.8"], "", ""),
+        ("3.8", ["3.8", "2.7"], "3.8", ""),
+        ("3.7", ["3.8", "3.6"], "3.8", "Python 3.7 isn't here, so 3.8 runs instead"),
+        ("3.10", [], "", "isn't here, so 3.11 runs instead"),
+        ("2.7", ["3.8"], "", "`pyenv install 2.7`, or an image"),
+    ],
+)
+def test_the_nearest_python_runs_with_a_note(
+    wanted: str, there: list[str], runs: str, note: str
+) -> None:
+    found = python_for(wanted, "3.11", there)
+    assert found[0] == runs and note in found[1] and bool(note) == bool(found[1])
+
+
+def test_nothing_is_said_of_data_where_none_are_missing() -> None:
+    assert data_words([]) == ""
+    assert data_words([DataNeed(what="MNIST", put_at="mnist")]).endswith("get MNIST, as mnist")
