@@ -39,7 +39,7 @@ from autoreproduce.sandboxes.engine import (
 from autoreproduce.sandboxes.image import ensure_image
 from autoreproduce.sandboxes.inside import DATA, HOME, PACKAGES, WHEELS, WORKSPACE
 from autoreproduce.sandboxes.leftovers import OWNER, TRIAL, remove_stale
-from autoreproduce.sandboxes.local import exceeded_limit, why_ended
+from autoreproduce.sandboxes.local import WorkspaceFiles, exceeded_limit, why_ended
 from autoreproduce.sandboxes.output import Output
 from autoreproduce.sandboxes.watch import Disk, execution, watch
 from autoreproduce.sandboxes.wheels import install
@@ -48,10 +48,15 @@ if TYPE_CHECKING:
     from docker.models.containers import Container
 
 
-class DockerSandbox:
+class DockerSandbox(WorkspaceFiles):
     """One container a trial, made at the first command."""
 
     name = "docker"
+    promises = (
+        "programs see the workspace, the data and the image alone, without network, keys or "
+        "privileges, on a read-only system behind a filter of system calls; memory, processes and "
+        "processors are limited by the Engine, disk by looking every second (docs/security.md)."
+    )
 
     def __init__(
         self,
@@ -69,7 +74,7 @@ class DockerSandbox:
         self._settings = settings
         self._data = data_dir.resolve() if data_dir else None
         self._overlays = packages.resolve()
-        self._use_python(pythons.chosen(self._overlays))
+        self._packages = pythons.overlay_of(self._overlays, self.name)
         self._label = label
         self._starts = starts or nullcontext()
         self._container: Container | None = None
@@ -93,12 +98,6 @@ class DockerSandbox:
             packages=PACKAGES,
             path=image.get("PATH", "/usr/local/bin:/usr/bin:/bin"),
         )
-        self.promises = (
-            "programs see the workspace, the data and the image alone, without network, keys or "
-            "privileges, on a read-only system behind a filter of system calls; memory, processes "
-            "and processors are limited by the Engine, disk by looking every second "
-            "(docs/security.md)."
-        )
 
     def execute(
         self,
@@ -108,35 +107,24 @@ class DockerSandbox:
         on_output: Callable[[str], None] | None = None,
         mounts: Mapping[str, Path] | None = None,
     ) -> Execution:
-        """See autoreproduce.Sandbox. With `mounts`, in a container of the command's own."""
+        """See autoreproduce.Sandbox; `mounts` have a container of their own."""
         return self._execute(command, timeout, on_output, mounts=mounts)
 
     def install(
         self, packages: Packages, timeout: float, *, on_output: Callable[[str], None] | None = None
     ) -> Execution:
         """See autoreproduce.Sandbox."""
-        python = ""
-        if packages.python:
-            found = self._execute(f"command -v python{packages.python}", 60)
-            if not (python := found.stdout.strip()):
-                fix = "name one that has it by --image, or use --sandbox bubblewrap"
-                raise SandboxError(f"the image has no Python {packages.python}", fix=fix)
+        python = pythons.in_image(self._execute, packages.python)
         if self._container is not None:  # its overlay is of the Python before
             self._discard(self._container)
-        self._use_python(packages.python)
         pythons.choose(self._overlays, packages.python)
-        how = (self.limits, self._index, timeout, on_output)
-        return install(self._execute, packages, self._overlays, *how, python, PACKAGES)
+        self._packages = pythons.overlay_of(self._overlays, self.name)
+        how = (self._overlays, self.limits, self._index, timeout, on_output, python, PACKAGES)
+        return install(self._execute, packages, *how)
 
     def pythons(self) -> list[str]:
         """Versions of Python that `Packages.python` may name: those in the image."""
-        listed = self._execute("compgen -c python", 60).stdout.split()
-        return sorted({name[6:] for name in listed if pythons.VERSION.fullmatch(name[6:])})
-
-    def _use_python(self, version: str) -> None:
-        self._other = bool(version)
-        self._packages = self._overlays / "-".join(filter(None, (self.name, version)))
-        self._packages.mkdir(parents=True, exist_ok=True)
+        return pythons.all_in_image(self._execute)
 
     def _execute(
         self,
@@ -163,14 +151,6 @@ class DockerSandbox:
                     self._discard(container)
             return done
 
-    def read(self, path: str) -> bytes:
-        """See autoreproduce.Sandbox."""
-        return Tree(self.workspace).read(path)
-
-    def write(self, path: str, data: bytes) -> None:
-        """See autoreproduce.Sandbox."""
-        Tree(self.workspace).write(path, data)
-
     def close(self) -> None:
         """See autoreproduce.Sandbox."""
         try:
@@ -191,10 +171,11 @@ class DockerSandbox:
         from autoreproduce.sandboxes.docker_exec import ExecStream
 
         variables, argv, folder = self._variables, ["bash", "-c", command], WORKSPACE
+        other = bool(pythons.chosen(self._overlays))
         if wheels:
             variables = inside.installing(variables, PACKAGES, WHEELS)
-            argv, folder = inside.install_argv(command, PACKAGES, other=self._other), "/tmp"
-        elif self._other:
+            argv, folder = inside.install_argv(command, PACKAGES, other=other), "/tmp"
+        elif other:
             variables = inside.first_in_path(variables, PACKAGES)
         group = self._group(container)
         running = group.members if group else tuple

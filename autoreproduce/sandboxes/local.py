@@ -33,7 +33,21 @@ LONGEST = 128 * 1024  # bytes of one argument with its end, Linux's own limit
 WAITING = 'read -r go && exec "$@" </dev/null'
 
 
-class LocalSandbox:
+class WorkspaceFiles:
+    """The files of a workspace, as every sandbox reads and writes them."""
+
+    workspace: Path
+
+    def read(self, path: str) -> bytes:
+        """See autoreproduce.Sandbox."""
+        return Tree(self.workspace).read(path)
+
+    def write(self, path: str, data: bytes) -> None:
+        """See autoreproduce.Sandbox."""
+        Tree(self.workspace).write(path, data)
+
+
+class LocalSandbox(WorkspaceFiles):
     """A sandbox whose processes are our own children; a subclass defines how a command starts.
 
     `packages` is the folder of what is installed for a trial, with a folder for each sandbox.
@@ -58,7 +72,8 @@ class LocalSandbox:
         self._polled_cpu = 0.0  # seconds of the last command, as last seen
         self._data = data_dir.resolve() if data_dir else None
         self._overlays = packages.resolve()
-        self._use_python(pythons.chosen(self._overlays))
+        self._python = pythons.python_of(pythons.chosen(self._overlays))
+        self._packages = pythons.overlay_of(self._overlays, self.name)
         self._gpus = settings.sandbox.gpus
         self._index = inside.index(settings, inside.caller())
 
@@ -93,8 +108,9 @@ class LocalSandbox:
         self, packages: Packages, timeout: float, *, on_output: Callable[[str], None] | None = None
     ) -> Execution:
         """See autoreproduce.Sandbox."""
-        self._use_python(packages.python)
+        self._python = pythons.python_of(packages.python)
         pythons.choose(self._overlays, packages.python)
+        self._packages = pythons.overlay_of(self._overlays, self.name)
         how = (self.limits, self._index, timeout, on_output)
         other = str(self._python.file) if self._python else ""
         return install(self._run, packages, self._overlays, *how, other, self._shown_packages())
@@ -102,12 +118,6 @@ class LocalSandbox:
     def pythons(self) -> list[str]:
         """Versions of Python that `Packages.python` may name."""
         return list(pythons.pythons())
-
-    def _use_python(self, version: str) -> None:
-        """Raises SandboxError for a version that isn't on this machine."""
-        self._python = pythons.python_of(version) if version else None
-        self._packages = self._overlays / "-".join(filter(None, (self.name, version)))
-        self._packages.mkdir(parents=True, exist_ok=True)
 
     def _shown_packages(self) -> str:
         """The overlay's folder as programs see it."""
@@ -145,14 +155,6 @@ class LocalSandbox:
         finally:
             if group is not None:
                 group.remove()
-
-    def read(self, path: str) -> bytes:
-        """See autoreproduce.Sandbox."""
-        return Tree(self.workspace).read(path)
-
-    def write(self, path: str, data: bytes) -> None:
-        """See autoreproduce.Sandbox."""
-        Tree(self.workspace).write(path, data)
 
     def close(self) -> None:
         """See autoreproduce.Sandbox. Nothing runs between commands."""

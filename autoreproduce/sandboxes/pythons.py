@@ -14,12 +14,13 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
+from autoreproduce.contracts import Execution
 from autoreproduce.errors import SandboxError
 
 VERSION = re.compile(r"[23]\.\d{1,2}")
@@ -94,8 +95,10 @@ def pythons() -> dict[str, Interpreter]:
     return _known(os.environ.get("PATH", ""), *_homes(os.environ))
 
 
-def python_of(version: str) -> Interpreter:
-    """That version's. Raises SandboxError with the fix if it isn't here."""
+def python_of(version: str) -> Interpreter | None:
+    """That version's, None of "". Raises SandboxError with the fix if it isn't here."""
+    if not version:
+        return None
     if found := pythons().get(version):
         return found
     raise SandboxError(f"Python {version} isn't on this machine", fix=how_to_get(version))
@@ -132,6 +135,31 @@ def choose(packages: Path, version: str) -> None:
         (packages / CHOSEN).write_text(version)
     else:
         (packages / CHOSEN).unlink(missing_ok=True)
+
+
+def overlay_of(packages: Path, sandbox: str) -> Path:
+    """The folder of a sandbox's packages for the version that was chosen, which is made."""
+    folder = packages / "-".join(filter(None, (sandbox, chosen(packages))))
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def in_image(execute: Callable[[str, float], Execution], version: str) -> str:
+    """The file of a version in a container's image, "" of none. Raises SandboxError without it."""
+    if not version:
+        return ""
+    if file := execute(f"command -v python{version}", 60).stdout.strip():
+        return file
+    raise SandboxError(
+        f"the image has no Python {version}",
+        fix="name one that has it by --image, or use --sandbox bubblewrap",
+    )
+
+
+def all_in_image(execute: Callable[[str, float], Execution]) -> list[str]:
+    """The versions that a container's image has."""
+    listed = execute("compgen -c python", 60).stdout.split()
+    return sorted({name[6:] for name in listed if VERSION.fullmatch(name[6:])})
 
 
 def _homes(environ: Mapping[str, str]) -> tuple[Path, Path]:
