@@ -73,8 +73,7 @@ class DockerSandbox(WorkspaceFiles):
         self.limits = settings.sandbox.limits
         self._settings = settings
         self._data = data_dir.resolve() if data_dir else None
-        self._overlays = packages.resolve()
-        self._packages = pythons.overlay_of(self._overlays, self.name)
+        self._packages = pythons.overlay_of(packages.resolve(), self.name)
         self._label = label
         self._starts = starts or nullcontext()
         self._container: Container | None = None
@@ -117,9 +116,17 @@ class DockerSandbox(WorkspaceFiles):
         python = pythons.in_image(self._execute, packages.python)
         if self._container is not None:  # its overlay is of the Python before
             self._discard(self._container)
-        pythons.choose(self._overlays, packages.python)
-        self._packages = pythons.overlay_of(self._overlays, self.name)
-        how = (self._overlays, self.limits, self._index, timeout, on_output, python, PACKAGES)
+        pythons.choose(self._packages.parent, packages.python)
+        self._packages = pythons.overlay_of(self._packages.parent, self.name)
+        how = (
+            self._packages.parent,
+            self.limits,
+            self._index,
+            timeout,
+            on_output,
+            python,
+            PACKAGES,
+        )
         return install(self._execute, packages, *how)
 
     def pythons(self) -> list[str]:
@@ -171,7 +178,7 @@ class DockerSandbox(WorkspaceFiles):
         from autoreproduce.sandboxes.docker_exec import ExecStream
 
         variables, argv, folder = self._variables, ["bash", "-c", command], WORKSPACE
-        other = bool(pythons.chosen(self._overlays))
+        other = bool(pythons.chosen(self._packages.parent))
         if wheels:
             variables = inside.installing(variables, PACKAGES, WHEELS)
             argv, folder = inside.install_argv(command, PACKAGES, other=other), "/tmp"
