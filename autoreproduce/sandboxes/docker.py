@@ -116,18 +116,10 @@ class DockerSandbox(WorkspaceFiles):
         python = pythons.in_image(self._execute, packages.python)
         if self._container is not None:  # its overlay is of the Python before
             self._discard(self._container)
-        pythons.choose(self._packages.parent, packages.python)
-        self._packages = pythons.overlay_of(self._packages.parent, self.name)
-        how = (
-            self._packages.parent,
-            self.limits,
-            self._index,
-            timeout,
-            on_output,
-            python,
-            PACKAGES,
-        )
-        return install(self._execute, packages, *how)
+        folder, rest = self._packages.parent, (self.limits, self._index, timeout, on_output)
+        pythons.choose(folder, packages.python)
+        self._packages = pythons.overlay_of(folder, self.name)
+        return install(self._execute, packages, folder, *rest, python, PACKAGES)
 
     def pythons(self) -> list[str]:
         """Versions of Python that `Packages.python` may name: those in the image."""
