@@ -100,7 +100,7 @@ OPENED = {
         *("evaluation/judging/judge.py", "plugins/tables/site.py", "files/lease.py"),
         *("files/owner.py", "plugins/masked/passes.py", "plugins/masked/unmasked.py"),
         *("runner/machine.py", "plugins/suites/leases.py", "sandboxes/cgroups.py"),
-        *("sandboxes/pip_for_sandbox.py", "sandboxes/processes.py"),
+        *("sandboxes/pip_for_sandbox.py", "sandboxes/processes.py", "sandboxes/pythons.py"),
     },
     "named in this command": {
         *("benchmarks/reproducebench/scaffold.py", "plugins/masked/commands.py"),

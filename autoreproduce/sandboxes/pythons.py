@@ -131,10 +131,9 @@ def chosen(packages: Path) -> str:
 
 def choose(packages: Path, version: str) -> None:
     """Have programs over this folder of packages run under a version."""
+    (packages / CHOSEN).unlink(missing_ok=True)  # it may be a link
     if version:
         (packages / CHOSEN).write_text(version)
-    else:
-        (packages / CHOSEN).unlink(missing_ok=True)
 
 
 def overlay_of(packages: Path, sandbox: str) -> Path:
