@@ -173,11 +173,11 @@ def _known(path: str, *homes: Path) -> dict[str, Interpreter]:
     for folder in map(Path, filter(None, path.split(os.pathsep))):
         named = (each for each in folder.glob("python[23].*") if VERSION.fullmatch(each.name[6:]))
         files += [each for each in named if "shims" not in each.parts]
-    found = sorted(filter(None, map(_asked, files)), key=lambda one: one.version)
+    found = sorted(filter(None, map(_interpreter, files)), key=lambda one: one.version)
     return {one.minor: one for one in found}
 
 
-def _asked(file: Path) -> Interpreter | None:
+def _interpreter(file: Path) -> Interpreter | None:
     """What a Python says of itself; None if it is none."""
     if shutil.which(str(file)) is None:
         return None

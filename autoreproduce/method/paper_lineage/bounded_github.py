@@ -61,17 +61,17 @@ class BoundedHTTP(HTTPRequestsConnectionClass):
 
 def _bounded(asked: HTTPSRequestsConnectionClass | HTTPRequestsConnectionClass) -> BoundedAnswer:
     """Asked again where the server failed. PyGithub's own GithubRetry reads an answer unbounded."""
-    answer = _asked(asked)
+    answer = _answer_of(asked)
     for wait in WAITS:
         if answer.status_code < 500:
             break
         answer.close()
         time.sleep(wait)
-        answer = _asked(asked)
+        answer = _answer_of(asked)
     return BoundedAnswer(answer)
 
 
-def _asked(of: HTTPSRequestsConnectionClass | HTTPRequestsConnectionClass) -> Response:
+def _answer_of(of: HTTPSRequestsConnectionClass | HTTPRequestsConnectionClass) -> Response:
     return of.session.request(
         of.verb,
         f"{of.protocol}://{of.host}:{of.port}{of.url}",
