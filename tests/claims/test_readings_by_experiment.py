@@ -1,46 +1,14 @@
 """Readings of a program that serves several experiments: each has its own verdict and curve."""
 
 import pytest
-from claim_maker import claim
+from two_experiments import BAD, GOOD, READINGS, opened, result, verdict
 
-from autoreproduce.claims.choices import Alternative
-from autoreproduce.claims.readings import OpenChoice, paired_readings, single_readings
-from autoreproduce.claims.verdicts.comparable import MeasuredAs
-from autoreproduce.claims.verdicts.overall import overall
-from autoreproduce.claims.verdicts.readings import ReadingClaim, ReadingResult, ReadingsVerdict
-from autoreproduce.claims.verdicts.trial_verdict import JudgedClaim, TrialVerdict
-from autoreproduce.claims.verdicts.verdict import judge
+from autoreproduce.claims.readings import paired_readings, single_readings
+from autoreproduce.claims.verdicts.readings import ReadingsVerdict
 from autoreproduce.evaluation.report.specification import specification_curves
 from autoreproduce.evaluation.report.verdict_words import trial_sentence
-from autoreproduce.plugins.tables.compare import readings_of
 from autoreproduce.runner.readings import seconds_unasked
 from autoreproduce.trials.trial import Outcome
-
-GOOD, BAD = ("reproduced", 0.0), ("off", -0.1)
-OF = {"a": "Table 1", "b": "Table 1", "c": "Table 2"}
-
-
-def result(reading, **claims):
-    found = {
-        name: ReadingClaim(word=word, mean=1.0 + gap, difference=gap, experiment=OF[name])
-        for name, (word, gap) in claims.items()
-    }
-    return ReadingResult(reading=reading, claims=found)
-
-
-def opened(name, *values):
-    given = tuple(Alternative(value=value, why="customary") for value in values)
-    return OpenChoice(name=name, what=name, default="none", alternatives=given)
-
-
-RESULTS = (
-    result({}, a=GOOD, b=BAD, c=GOOD),
-    result({"penalty": "ridge"}, a=GOOD, b=GOOD, c=BAD),
-    result({"penalty": "lasso"}, a=BAD, b=GOOD, c=GOOD),
-)
-READINGS = ReadingsVerdict(
-    opened=(opened("penalty", "ridge", "lasso"),), results=RESULTS, planned=2
-)
 
 
 def test_an_experiment_may_need_another_reading_than_its_neighbour():
@@ -62,19 +30,6 @@ def test_claims_of_one_experiment_need_one_reading():
     assert not two.deciding() and two.text == "not reached under any of 2 readings"
 
 
-def verdict():
-    claims = [claim(94.3, id=name, row=(name,), experiment=OF[name]) for name in OF]
-    values = {"a": 94.3, "b": 74.3, "c": 94.3}
-    judged = [judge(one, MeasuredAs(values=(values[one.id],) * 3)) for one in claims]
-    return TrialVerdict(
-        sentence="",
-        level="mixed",
-        overall=overall(claims, judged),
-        claims=tuple(JudgedClaim(claim=c, verdict=v) for c, v in zip(claims, judged, strict=True)),
-        readings=READINGS,
-    )
-
-
 def test_the_sentence_counts_and_names_the_experiment_that_a_reading_decides():
     said = trial_sentence(Outcome(status="measured", reason=""), None, verdict())
     assert "of the paper's 3 numbers" in said and "; Table 1: reproduced only under" in said
@@ -87,14 +42,6 @@ def test_each_experiment_has_its_own_curve_in_its_own_order():
     assert [row[0] for row in first.rows][-1] == "penalty=ridge"
     assert second.rows[0][0] == "penalty=ridge"
     assert len(first.lines) == 2 and len(second.lines) == 1
-
-
-def test_two_trials_readings_stand_beside_each_other(tmp_path):
-    (tmp_path / "t").mkdir()
-    (tmp_path / "t/verdict.json").write_text(verdict().model_dump_json())
-    row = type("Row", (), {"task": "lines", "trial": "t"})()
-    rows = readings_of("A", tmp_path, [row])
-    assert ["lines", "A", "penalty=ridge", "Table 1", "2 of 2", 1] in rows and len(rows) == 6
 
 
 def test_the_first_alternative_of_each_choice_comes_before_any_second():

@@ -8,11 +8,12 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from two_experiments import verdict
 
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.tables.rows import TrialRow
 from autoreproduce.plugins.tables.build import tables
-from autoreproduce.plugins.tables.compare import compare, of_variants
+from autoreproduce.plugins.tables.compare import compare, of_variants, readings_of
 
 
 def row(
@@ -164,3 +165,11 @@ def test_all_of_it_is_json():
     assert {one["measure"]: one["difference"]["mean"] for one in told}["gap"] == pytest.approx(
         by_name(found)["gap"].difference.mean
     )
+
+
+def test_two_trials_readings_stand_beside_each_other(tmp_path):
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t/verdict.json").write_text(verdict().model_dump_json())
+    row = type("Row", (), {"task": "lines", "trial": "t"})()
+    rows = readings_of("A", tmp_path, [row])
+    assert ["lines", "A", "penalty=ridge", "Table 1", "2 of 2", 1] in rows and len(rows) == 6
