@@ -39,7 +39,7 @@ TAKEN = (
 
 
 # Programs that set PYTHONPATH themselves would lose the packages that are installed for them: the
-# overlay's own Python finds them without.
+# overlay's own Python finds them without. No record shows this line.
 PACKAGES_FIRST = 'PATH="${PYTHONPATH%/site}/bin:$PATH"; '
 
 

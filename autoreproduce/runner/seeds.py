@@ -106,7 +106,8 @@ class Repeater:
             metrics: str | None = tree.read_text("metrics.json", LARGEST_METRICS)
         except (FileNotFoundError, SandboxError):
             metrics = None
-        return ExecutionResult.of(done).model_copy(update={"metrics_json": metrics})
+        update = {"command": command, "metrics_json": metrics}
+        return ExecutionResult.of(done).model_copy(update=update)
 
     def _measurement(self, place: Path, ran: ExecutionResult) -> Measurement:
         """What the benchmark measures of a run, once."""
