@@ -127,6 +127,7 @@ def test_a_checkout_in_the_environment(tmp_path: Path) -> None:
         assert searched(tmp_path, tmp_path / place / "venv") == "", place
 
 
+@pytest.mark.slow
 def test_an_environment_in_the_checkout(tmp_path: Path) -> None:
     folder = checkout(tmp_path / "checkout")
     python(folder / ".venv", folder)

@@ -74,6 +74,7 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
         values("log loss", [2.0, 3.0], [0, 1])
 
 
+@pytest.mark.slow
 def test_scores_of_libraries() -> None:
     pytest.importorskip("sklearn")
     assert values("AUC", SCORES, TRUE)["AUC"] == pytest.approx(1.0)

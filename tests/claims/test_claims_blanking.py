@@ -151,6 +151,7 @@ def test_leaks_say_which_claim_and_where() -> None:
     assert found[0].excerpt == "Zeta has accuracy 94.3 here."
 
 
+@pytest.mark.slow
 @given(
     st.decimals(10, 99, places=1),
     st.sampled_from(["{} accuracy", "Zeta: {}", "it reaches {} on CIFAR", "accuracy = {}"]),

@@ -91,6 +91,7 @@ def test_a_password_in_the_base_url_is_kept_nowhere(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_every_part_of_the_method_took_place(recorded: Path) -> None:
     steps = [f"{s.phase}/{s.name}" for s in read_journal(recorded / "trial/steps.jsonl")]
     assert steps == [

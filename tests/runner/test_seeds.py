@@ -133,6 +133,7 @@ def test_changed_claims_are_refused_and_said(once: Path, trial: Path) -> None:
     assert "changed after it was frozen" in done.report.read_text()
 
 
+@pytest.mark.slow
 def test_what_is_required_and_not_met_is_said(once: Path) -> None:
     done = again(once, once / "trial")
     assert unmet_requirement(done, None) == ""

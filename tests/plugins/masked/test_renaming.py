@@ -71,6 +71,7 @@ def test_names_that_texts_may_find_stay() -> None:
     assert list(new_names({"a.py": PythonSource(code.encode())})) == ["settle"]
 
 
+@pytest.mark.slow
 def test_the_set_again_has_the_same_tasks_and_numbers(tmp_path: Path) -> None:
     ours, out = open_set(), tmp_path / "renamed"
     assert write_renamed(ours, out) > 100

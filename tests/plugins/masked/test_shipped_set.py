@@ -103,6 +103,7 @@ def test_the_forgotten_square(adaptive):
     assert passing(wrong, [0.063246, 0.056344, 0.032906, 0.034480, 0.029920]) == 1
 
 
+@pytest.mark.slow
 def test_the_harness_tells_the_forgotten_square(tmp_path):
     task = masked_task(shipped(), "adaptive-rate_0,1")
     shutil.copytree(task.paper.code, tmp_path / "s")

@@ -90,6 +90,7 @@ def test_the_first_page_lists_suites_and_trials(client: TestClient) -> None:
     assert "&lt;b onclick=x&gt;" in page and "<b onclick" not in page
 
 
+@pytest.mark.slow
 def test_every_page_of_a_trial_is_shown_and_escaped(runs: Path, client: TestClient) -> None:
     trial = f"/trial/{key_of(runs, 'done')}"
     wanted = {
@@ -361,6 +362,7 @@ def labels(page: str) -> list[str]:
     return re.findall(r'class="name"><a [^>]*>([^<]*)</a>', page)
 
 
+@pytest.mark.slow
 def test_a_long_list_has_pages(many: Path) -> None:
     pages = client_of(many)
     first, last = pages.get("/").text, pages.get("/?page=3").text
