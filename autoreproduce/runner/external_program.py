@@ -100,7 +100,7 @@ def submitted_trial(request: ScoreRequest) -> tuple[Path, Task]:
             program, task, request.settings.runs_dir, run, request.system, carried
         )
         known = (folder / TRIAL).exists()
-        if known and request.out is None:
+        if request.out is None:
             refuse_unknown(request.settings.cache_dir, folder)
         trial = lay_out(folder, program, task, request.observers, request.system, run, carried)
         if not known:

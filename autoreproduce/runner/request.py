@@ -42,14 +42,20 @@ def was_begun_here(cache: Path, folder: Path, record: TrialRecord) -> bool:
 
 def refuse_unknown(cache: Path, folder: Path) -> None:
     """Raise UsageError for a trial that lies where a command would look for its own, and was not
-    begun on this machine: a repository may bring its own folder of runs.
+    begun on this machine: a repository may bring its own folder of runs, whole or in part.
     """
     refuse_links(folder)
-    if (folder / TRIAL).is_file() and not was_begun_here(cache, folder, Trial.read(folder).record):
+    other = "or name another folder by --out"
+    if (folder / TRIAL).is_file():
+        known = was_begun_here(cache, folder, Trial.read(folder).record)
+        fix = f"resume it by `autoreproduce resume {folder}` if you trust it, {other}"
+    else:  # one that a kill ended before its record was written holds its lock alone
+        held = folder.iterdir() if folder.is_dir() else ()
+        known = all(path.name.startswith(".") for path in held)
+        fix = f"move it away, {other}"
+    if not known:
         raise UsageError(
-            f"{folder} was not begun here, and what it holds would be believed",
-            fix=f"resume it by `autoreproduce resume {folder}` if you trust it, or name another "
-            "folder by --out",
+            f"{folder} was not begun here, and what it holds would be believed", fix=fix
         )
 
 

@@ -115,6 +115,10 @@ def test_a_folder_of_runs_that_came_with_a_repository_is_not_believed(tmp_path: 
         refuse_unknown(tmp_path / "cache", tmp_path / "t")
     remember(tmp_path / "cache", tmp_path / "t", trial.record)
     refuse_unknown(tmp_path / "cache", tmp_path / "t")
+    planted = tmp_path / "u" / "packages" / "bubblewrap" / "site"  # and no record yet
+    planted.mkdir(parents=True)
+    with pytest.raises(UsageError, match="was not begun here"):
+        refuse_unknown(tmp_path / "cache", tmp_path / "u")
     (tmp_path / "plan").mkdir()
     (tmp_path / "plan" / "plan.json").write_text("{}")
     with pytest.raises(UsageError, match="was not made here"):

@@ -120,7 +120,7 @@ def mask(
         packages=packages,
     )
     cache = settings.cache_dir / "packages" / "mask"
-    plain = StoppableSetup(settings, cache, data, "mask", trusted=True, note=note_to_stderr)
+    plain = StoppableSetup(settings, cache, data, "mask", note=note_to_stderr)
     place = with_packages(plain, packages)
     if suggest:
         print(suggestion(asked, place))

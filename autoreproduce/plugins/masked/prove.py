@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from autoreproduce.plugins.masked.environment import data_folder
 from autoreproduce.plugins.masked.running import made_of
 from autoreproduce.plugins.masked.stopping import StoppableSetup
+from autoreproduce.plugins.masked.tasks import shipped
 from autoreproduce.sandboxes.package_lists import with_packages
 from autoreproduce.sandboxes.setup import SandboxSetup
 
@@ -40,7 +41,7 @@ def places_of_papers(
                     settings.cache_dir / "packages" / "mask",
                     folder,
                     "mask",
-                    trusted=True,
+                    trusted=task.paper.folder.parent == shipped(),
                     note=note,
                     noted=noted,
                     stopped=stopped,

@@ -15,8 +15,10 @@ from autoreproduce.errors import UsageError
 from autoreproduce.plugins.masked.dataset import load_dataset
 from autoreproduce.plugins.masked.harbor import export_tasks
 from autoreproduce.plugins.masked.layout import recipe
+from autoreproduce.plugins.masked.prove import places_of_papers
 from autoreproduce.plugins.masked.reach import loaded_by
 from autoreproduce.plugins.masked.selection import select_tasks
+from autoreproduce.plugins.masked.tasks import open_set
 from autoreproduce.plugins.masked.taskset import PAPER_FILE, PaperSet
 from autoreproduce.sandboxes.setup import SandboxSetup
 
@@ -130,3 +132,10 @@ def test_its_tasks_for_harbor_lie_below_the_folder_that_was_named(tmp_path) -> N
     with pytest.raises(UsageError, match=r"'p_x/.*' is called as no folder can be"):
         export_tasks(select_tasks(dataset, (1,)), tmp_path / "a" / "out", tmp_path / "cache", None)
     assert not list(tmp_path.rglob("victim"))
+
+
+def test_only_the_set_that_ships_may_run_without_a_sandbox(public, tmp_path) -> None:
+    settings = Settings(cache_dir=tmp_path / "cache")
+    for where, trusted in ((None, True), (public(), False)):
+        task = select_tasks(open_set(where), [0])[0]
+        assert places_of_papers(settings, None, print)(task).trusted is trusted
