@@ -97,13 +97,13 @@ def _seconds_left(seconds: float, before: ExecutionResult | None) -> float:
 
 def _killed_run(trial: Trial, tree: Tree, command: str) -> tuple[Begun, ExecutionResult] | None:
     """The run that counts and that ended with its harness, by a kill or a power cut: what it left.
-    None if the next step of the journal was not begun.
+    None if the next step of the journal was not begun, or left no checkpoint to go on from.
     """
     try:
         begun = Begun.model_validate_json(read_plain(trial.folder / BEGUN))
     except (OSError, ValidationError):
         return None
-    if begun.step != len(trial.steps):
+    if begun.step != len(trial.steps) or tree.kind(CHECKPOINT) != "file":
         return None
     last = max(begun.began, *(_written(tree.root / name) for name in (CHECKPOINT, OBSERVED)))
     observed, _ = take_observation(tree)

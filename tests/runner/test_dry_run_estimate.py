@@ -101,7 +101,7 @@ def test_a_dry_run_needs_no_model_and_leaves_nothing(tmp_path: Path, monkeypatch
     assert told["each"]["dollars"] is None and told["each"]["tokens"] > 20_000
     assert "method_replication" in told["each"]["phases"]
     assert told["paper"]["tables"] == [
-        {"name": "Table 1", "caption": "Accuracy of methods.", "numbers": 4}
+        {"name": "Table 1", "caption": "Accuracy of methods.", "numbers": 4, "named": True}
     ]
     local = CliRunner().invoke(app, [*of_trial, "--dry-run", "--model", "ollama:qwen3"])
     assert "so it costs $0" in local.stdout and "$0.00" in local.stdout
