@@ -8,6 +8,7 @@ the cache folder.
 
 import hashlib
 import math
+import re
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -28,6 +29,8 @@ from autoreproduce.trials.chain import TRIAL
 from autoreproduce.trials.folders import refuse_links
 from autoreproduce.trials.steps import Observer
 from autoreproduce.trials.trial import Trial, TrialRecord, now
+
+DIGEST = re.compile("[0-9a-f]{16}")  # of a paper's file
 
 
 def remember(cache: Path, folder: Path, record: TrialRecord) -> None:
@@ -243,12 +246,13 @@ def resumed(
 
 def _refuse_unproven_paper(record: TrialRecord, folder: Path) -> None:
     """Raise UsageError for a paper's file without its digest: the folder may come from others, and
-    what it names is read to a model.
+    what it names is read to a model. A file is opened only where a digest can prove it.
     """
-    named = record.inputs.get("paper_file")
-    given = _digest_of(Path(named)) if named else None
-    is_there = named is not None and Path(named).exists()  # a folder has no digest
-    if is_there and (given is None or given != record.inputs.get("paper_digest")):
+    named, stated = record.inputs.get("paper_file"), record.inputs.get("paper_digest")
+    if not named or not Path(named).exists():
+        return
+    provable = DIGEST.fullmatch(stated or "")
+    if not provable or _digest_of(Path(named)) != stated:  # a folder has none
         raise UsageError(
             f"{named} is not the paper that {folder} was given, by the digest in its trial.json",
             fix="put that file there, or start another trial with it",
