@@ -166,10 +166,11 @@ def _write_measured(
 ) -> None:
     """The block `measured` for the task's task.yaml, printed and written beside the trials."""
     from autoreproduce.benchmarks.reproducebench.measured import as_yaml, measured_of
+    from autoreproduce.trials.journal import write_whole
 
     path = settings.runs_dir / f"measured-{task.id}-{task.profile}.yaml"
     text = as_yaml(measured_of(task, [done.path for done in finished]))
-    path.write_text(text, encoding="utf-8")
+    write_whole(path, text)
     if not json:
         print(f"For {task.id}'s task.yaml, profile {task.profile} ({path}):\n{text}", end="")
 

@@ -271,9 +271,9 @@ def _write(path: Path, how: int, data: bytes, wait: bool = True) -> None:
     """All of `data`, on the disk where `wait` is set, or as if nothing had been written.
 
     With system calls: one of a file object is several, and at each of them another of a hundred
-    threads may run. A link in the file's place is not followed.
+    threads may run. A link in the file's place is not followed, and a pipe is not waited for.
     """
-    how |= os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    how |= os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     file, written = os.open(path, how, 0o666), 0
     try:
         while written < len(data):

@@ -1,9 +1,9 @@
 """Writes tables as Markdown, LaTeX, CSV and JSON, and draws what a table does not show."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
+from io import BytesIO
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -183,9 +183,10 @@ def _draw_against_people(axes: Any, judged: Sequence[tuple[TrialRow, float]]) ->
 
 
 def save_figure(figure: Any, path: Path) -> Path:
-    """Write a plot. Raises TrialError if it cannot be written."""
-    with _clear_write_errors(path):
-        figure.savefig(path, metadata={"Date": None})
+    """Write a plot as SVG, never through a link. Raises TrialError if it cannot be written."""
+    image = BytesIO()
+    figure.savefig(image, format="svg", metadata={"Date": None})
+    write_whole(path, image.getvalue().decode())
     return path
 
 
@@ -195,17 +196,11 @@ def make_folder(home: Path) -> None:
     """
     if home.is_symlink():
         raise TrialError(f"{home} is a link", fix="name the folder that it leads to by --out")
-    with _clear_write_errors(home):
-        home.mkdir(parents=True, exist_ok=True)
-
-
-@contextmanager
-def _clear_write_errors(path: Path) -> Iterator[None]:
     try:
-        yield
+        home.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise TrialError(
-            f"cannot write {path} ({error.strerror})", fix="make it writable, or copy the trials"
+            f"cannot write {home} ({error.strerror})", fix="make it writable, or copy the trials"
         ) from error
 
 

@@ -22,6 +22,7 @@ from autoreproduce.files.tree import Tree
 from autoreproduce.runner.external_program import ScoreRequest
 from autoreproduce.runner.score import score_all
 from autoreproduce.task import Task
+from autoreproduce.trials.folders import refuse_links
 from autoreproduce.trials.journal import write_whole
 from autoreproduce.trials.measurement import read_measurement
 
@@ -57,20 +58,20 @@ def run_drawn(
 ) -> list[DrawnRun]:
     """Run them, or those that `only` names by name or role, and write `drawn.json` beside the runs.
 
-    Finished runs are not repeated. Raises UsageError for a task whose data are not drawn.
+    Finished runs are not repeated. Raises UsageError for a task whose data are not drawn,
+    TrialError for a link among earlier runs.
     """
     if not redrawn(task):
         raise UsageError(f"the data of {task.id} are not drawn", fix="leave --drawn out")
     home = settings.runs_dir / f"drawn-{task.id}-{task.profile}"
-    home.mkdir(parents=True, exist_ok=True)
-    found = []
+    refuse_links(home, ("seed-*/*/program", "seed-*/*/trial"))  # those two look for themselves
+    tree, found = Tree(settings.runs_dir.resolve()), []
     for seed in seeds:
         place = home / f"seed-{seed}"
-        place.mkdir(exist_ok=True)
-        kept = place / "draw"
-        if not kept.exists():
-            kept.write_text(new_seed())
-        draw = kept.read_text()
+        kept = f"{home.name}/{place.name}/draw"
+        if tree.kind(kept) != "file":
+            tree.write(kept, new_seed())
+        draw = tree.read_text(kept)
         for program in _programs(task, only):
             note(f"{task.id}: {program.what}, seed {seed}")
             found.append(

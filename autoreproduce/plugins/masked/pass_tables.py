@@ -10,6 +10,7 @@ from typing import Any
 
 from autoreproduce.evaluation.tables.model import Table, plot_label
 from autoreproduce.evaluation.tables.published import published_passes
+from autoreproduce.evaluation.tables.write import save_figure
 from autoreproduce.plugins.masked.outcome import NEVER_RUN
 from autoreproduce.plugins.masked.pass_estimates import (
     Attempt,
@@ -166,8 +167,7 @@ def draw_passes(attempts: Sequence[Attempt], path: Path) -> Path:
     axes.set_ylabel("Pass@1")
     axes.set_ylim(-0.02, 1.05)
     axes.legend(fontsize="small")
-    figure.savefig(path, metadata={"Date": None})
-    return path
+    return save_figure(figure, path)
 
 
 def _draw_agent(axes: Any, agent: str, own: Sequence[Attempt]) -> None:

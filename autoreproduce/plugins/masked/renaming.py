@@ -13,13 +13,13 @@ import builtins
 import io
 import keyword
 import re
-import shutil
 import tokenize
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from autoreproduce.errors import UsageError
+from autoreproduce.files.shared import copy_tree, file_inside, inside
 from autoreproduce.files.tree import Tree
 from autoreproduce.plugins.masked.dataset import Dataset, MaskedPaper, MaskRow, load_dataset
 from autoreproduce.plugins.masked.functions import Def
@@ -38,7 +38,8 @@ SHORTEST = 3  # characters of a name that says something
 def write_renamed(dataset: Dataset, out: Path) -> int:
     """Write the set below `out`, which must not exist; how many names were changed.
 
-    Raises UsageError if it exists, SourceError if a masked function's file is no Python.
+    Raises UsageError if it exists or a paper's data lie outside the set, SourceError if a
+    masked function's file is no Python.
     """
     if out.exists():
         raise UsageError(f"{out} is there already", fix="name a folder that is not there")
@@ -122,14 +123,14 @@ def _write_paper(
     paper: MaskedPaper, out: Path, sources: Mapping[str, PythonSource], names: Names
 ) -> None:
     folder = out / paper.id
+    made = paper.made or PaperSet()
+    if made.data_dir and (data := inside(paper.folder, made.data_dir)).is_dir():
+        copy_tree(data, inside(folder, made.data_dir))
     copy_code(paper.code, folder / "code")
     for file, source in sources.items():
         Tree(folder / "code").write(file, renamed_code(source.utf8.decode(), names))
-    made = paper.made or PaperSet()
-    if made.data_dir and (paper.folder / made.data_dir).is_dir():
-        shutil.copytree(paper.folder / made.data_dir, folder / made.data_dir)
-    if (paper.folder / "Dockerfile").is_file():
-        shutil.copy(paper.folder / "Dockerfile", folder / "Dockerfile")
+    if recipe := file_inside(paper.folder, "Dockerfile"):
+        Tree(folder).write("Dockerfile", recipe.read_bytes())
     write_text(folder / "paper.txt", "")
     located = locate(paper)
     rows, addresses = [], {}

@@ -27,6 +27,7 @@ from autoreproduce.plugins.masked.taskset import (
     read_splits,
     split_papers,
 )
+from autoreproduce.trials.journal import write_whole
 
 MAIN = ("Title", "github", "paper_id", "conda_env")
 FUNCTIONS = (
@@ -100,9 +101,7 @@ def write_jsonl(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 def write_text(path: Path, text: str) -> None:
     """Write a whole file or nothing."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.new")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
+    write_whole(path, text, wait=False)
 
 
 def _replace_rows(path: Path, names: Sequence[str], paper_id: str, rows: Sequence[Row]) -> None:

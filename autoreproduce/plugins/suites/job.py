@@ -21,6 +21,7 @@ from autoreproduce.plugins.suites.plan import Plan, Planned
 from autoreproduce.runner.settings import PREFIX, by_flag, load_settings
 from autoreproduce.solvers import is_registered
 from autoreproduce.task import FolderName, Task
+from autoreproduce.trials.folders import SCRIPTS, TRIALS, refuse_links
 from autoreproduce.trials.journal import write_soon
 
 JOB = "job.json"
@@ -126,7 +127,7 @@ def write_job(job: Job) -> Path:
 def read_job(path: Path, trust: bool = False) -> Job:
     """The job in a file. Raises UsageError if it is none, or reaches out and no `trust` is given:
     it lies in another place than its trial, imports a solver, names files, or sets what no file of
-    others may.
+    others may. Raises TrialError, without `trust`, for a link or a pipe among the suite's files.
     """
     try:
         job = Job.model_validate_json(read_plain(path))
@@ -141,6 +142,8 @@ def read_job(path: Path, trust: bool = False) -> Job:
         ) from None
     if not trust:
         _refuse_reaching(job, path)
+        refuse_links(job.suite, (*TRIALS, SCRIPTS))
+        refuse_links(job.folder)
     return job
 
 

@@ -19,12 +19,14 @@ from typing import Protocol
 
 from pydantic import BaseModel
 
-from autoreproduce.errors import BudgetError, TrialError
+from autoreproduce.errors import BudgetError, SandboxError, TrialError
 from autoreproduce.files.lease import Lease
+from autoreproduce.files.tree import Tree
 from autoreproduce.models.budget import Budget, Cost, Reservation
 from autoreproduce.trials.journal import write_whole
 
 FILE = "ledger.json"
+MOST_BYTES = 64 * 2**20
 AHEAD = 4  # calls that one grant covers while much is left
 MUCH = 5  # grants that must be left for each open trial, for a grant of several calls
 
@@ -162,14 +164,16 @@ class Ledger:
                 del state.open[trial]
 
     def read(self) -> LedgerState:
-        """As it is now. Raises TrialError if it is damaged."""
+        """As it is now. Raises TrialError if it is damaged, a link or a pipe."""
         try:
-            return LedgerState.model_validate_json(self.path.read_text(encoding="utf-8"))
+            folder = Tree(self.path.parent.resolve())
+            return LedgerState.model_validate_json(folder.read(FILE, MOST_BYTES))
         except FileNotFoundError:
             return LedgerState()
-        except (OSError, ValueError) as error:
+        except (SandboxError, ValueError) as error:
+            why = "" if isinstance(error, ValueError) else f" ({error})"  # it may quote a secret
             raise TrialError(
-                f"{self.path} cannot be read ({error})",
+                f"{self.path} cannot be read{why}",
                 fix="end the suite's jobs and remove it: it is made again from the journals",
             ) from None
 

@@ -16,10 +16,11 @@ from typing import Protocol
 from pydantic import BaseModel
 
 from autoreproduce.config import digest
-from autoreproduce.errors import TrialError
-from autoreproduce.trials.journal import write_whole
+from autoreproduce.errors import SandboxError
+from autoreproduce.files.tree import Tree
 
 FOLDER = "pauses"
+MOST_BYTES = 1000  # of one file
 LONGEST = 60.0  # seconds
 
 
@@ -59,10 +60,10 @@ class ModelPauses:
 
 
 class Pauses:
-    """The pauses in a suite's folder."""
+    """The pauses in a suite's folder, which may be a stranger's: no link of it is followed."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder / FOLDER
+        self._tree = Tree(folder.resolve())
 
     def wait_before(self, model: str) -> float:
         """See PauseAccess. Spread, so that the calls after a pause do not come all at once."""
@@ -77,16 +78,16 @@ class Pauses:
             return
         follows = now - last.until < 3 * last.seconds
         length = min(max(seconds, 2 * last.seconds if follows else 0.0), LONGEST)
-        with suppress(OSError, TrialError):  # without the file each worker waits for itself
-            self.folder.mkdir(exist_ok=True)
-            pause = Pause(until=now + length, seconds=length)
-            write_whole(self._file(model), pause.model_dump_json())
+        pause = Pause(until=now + length, seconds=length)
+        with suppress(SandboxError):  # without the file each worker waits for itself
+            self._tree.write(_file(model), pause.model_dump_json())
 
     def _read(self, model: str) -> Pause:
         try:
-            return Pause.model_validate_json(self._file(model).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            return Pause.model_validate_json(self._tree.read(_file(model), MOST_BYTES))
+        except (FileNotFoundError, SandboxError, ValueError):
             return Pause()
 
-    def _file(self, model: str) -> Path:
-        return self.folder / f"{digest(model)}.json"
+
+def _file(model: str) -> str:
+    return f"{FOLDER}/{digest(model)}.json"

@@ -27,6 +27,7 @@ from autoreproduce.plugins.suites.view import (
     open_suite_view,
     sums,
 )
+from autoreproduce.trials.journal import write_whole
 from autoreproduce.trials.steps import Step
 from autoreproduce.trials.summary import read_json
 from autoreproduce.trials.trial import now
@@ -222,19 +223,15 @@ def _running(planned: Planned, running: Running) -> dict[str, Any]:
 
 def write_state(folder: Path, snapshot: dict[str, Any]) -> None:
     """Write the snapshot for the watchers; a full disk only leaves them without news."""
-    with suppress(OSError):
-        part = folder / f".{STATE}.part"
-        part.write_text(json.dumps(snapshot), encoding="utf-8")
-        part.replace(folder / STATE)
+    with suppress(OSError, TrialError):
+        write_whole(folder / STATE, json.dumps(snapshot), wait=False)
 
 
 def write_running(folder: Path, running: Running) -> None:
     """Write where a trial stands, for a runner on another machine."""
     with suppress(OSError, TrialError):
         facts = {"phase": running.phase, "calls": running.calls, "runs": running.runs}
-        part = folder / f".{RUNNING}.part"
-        part.write_text(json.dumps(facts), encoding="utf-8")
-        part.replace(folder / RUNNING)
+        write_whole(folder / RUNNING, json.dumps(facts), wait=False)
 
 
 def read_running(folder: Path, running: Running) -> None:

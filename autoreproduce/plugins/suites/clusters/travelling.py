@@ -66,10 +66,14 @@ class TravellingFolder:
         return buffer.getvalue()
 
     def unpack(self, data: bytes) -> None:
-        """Write an archive into the folder, and remove the files that it does not list."""
+        """Write an archive into the folder, and remove the files that it does not list.
+
+        It's no larger than `data`: it may be neither compressed nor sparse. Raises SandboxError for
+        a file that stays behind, ReadError for what is no such archive.
+        """
         tree = Tree(self.root)
         tree.make_root()
-        with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+        with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
             members = iter(archive)
             listing = archive.extractfile(next(members))
             assert listing is not None
@@ -77,10 +81,16 @@ class TravellingFolder:
             for gone in sorted(self._states().keys() - names):
                 tree.remove(gone)
             for member in members:
-                file = archive.extractfile(member) if member.isreg() else None
-                if file is not None:
-                    tree.write_from(member.name.removeprefix("_/"), file, member.mode)  # type: ignore[arg-type]
+                name = member.name.removeprefix("_/")
+                if self._stays(name):
+                    raise SandboxError(f"{name!r} came with an archive", fix="let it stay behind")
+                plain = member.isreg() and not member.issparse()
+                if plain and (file := archive.extractfile(member)) is not None:
+                    tree.write_from(name, file, member.mode)  # type: ignore[arg-type]
         self._sent = self._states()
+
+    def _stays(self, name: str) -> bool:
+        return not set(self.skip).isdisjoint(name.split("/"))
 
     def _states(self) -> dict[str, FileState]:
         """The plain files below the root that travel."""
@@ -94,7 +104,7 @@ class TravellingFolder:
                 for found in walked(fd)
                 if found.status is not None
                 and stat.S_ISREG(found.status.st_mode)
-                and not (set(found.path.split("/")) & set(self.skip))
+                and not self._stays(found.path)
             }
         finally:
             os.close(fd)

@@ -1,0 +1,199 @@
+"""A folder of others has links and pipes where we write: none is followed, and none is waited for."""
+
+import io
+import json
+import os
+import tarfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from autoreproduce.config import Settings
+from autoreproduce.errors import SandboxError, TrialError, UsageError
+from autoreproduce.evaluation.tables.write import save_figure
+from autoreproduce.models.budget import Cost
+from autoreproduce.plugins.lab import drawn
+from autoreproduce.plugins.masked.dataset import load_dataset
+from autoreproduce.plugins.masked.pass_tables import draw_passes
+from autoreproduce.plugins.masked.renaming import write_renamed
+from autoreproduce.plugins.masked.writer import write_text
+from autoreproduce.plugins.suites.clusters.ray_keeper import STAY
+from autoreproduce.plugins.suites.clusters.travelling import TravellingFolder
+from autoreproduce.plugins.suites.job import Job, read_job, write_job
+from autoreproduce.plugins.suites.ledger import Ledger
+from autoreproduce.plugins.suites.pauses import Pauses
+from autoreproduce.plugins.suites.progress import STATE, write_state
+from autoreproduce.runner.find import find_task
+from autoreproduce.trials.journal import write_whole
+
+SECRET = "the host's own secret"
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Path:
+    """A file of the machine, outside all that is shared."""
+    path = tmp_path / "host" / "host.txt"
+    path.parent.mkdir()
+    path.write_text(SECRET)
+    return path
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    folder = tmp_path / "suite"
+    folder.mkdir()
+    return folder
+
+
+def test_a_plot_replaces_a_link(suite: Path, host: Path) -> None:
+    figures = pytest.importorskip("matplotlib.figure")
+    plot = suite / "gap.svg"
+    plot.symlink_to(host)
+    save_figure(figures.Figure(), plot)
+    assert host.read_text() == SECRET
+    assert not plot.is_symlink() and "<svg" in plot.read_text()
+
+
+@pytest.mark.slow
+def test_the_curve_over_n_replaces_a_link(suite: Path, host: Path) -> None:
+    pytest.importorskip("matplotlib")
+    plot = suite / "passes.svg"
+    plot.symlink_to(host)
+    draw_passes([], plot)
+    assert host.read_text() == SECRET and not plot.is_symlink()
+
+
+def test_no_unfinished_file_is_a_link_or_a_pipe(suite: Path, host: Path) -> None:
+    (suite / f".{STATE}.part").symlink_to(host)
+    write_state(suite, {})
+    (suite / ".functions.jsonl.new").symlink_to(host)
+    write_text(suite / "functions.jsonl", "rows")
+    os.mkfifo(suite / ".index.html.part")
+    with pytest.raises(TrialError, match="cannot write"):
+        write_whole(suite / "index.html", "page")
+    assert host.read_text() == SECRET
+
+
+def test_pauses_and_the_ledger_stay_in_their_suite(suite: Path, host: Path) -> None:
+    (suite / "pauses").symlink_to(host.parent)
+    Pauses(suite).refused("openai:m", 5)
+    assert list(host.parent.iterdir()) == [host] and Pauses(suite).wait_before("openai:m") > 0
+    (suite / "ledger.json").symlink_to(host)
+    with pytest.raises(TrialError, match="cannot be read") as refused:
+        Ledger(suite).enter("t", Cost(0, 0.0))
+    assert "secret" not in str(refused.value)
+    (suite / "ledger.json").unlink()
+    os.mkfifo(suite / "ledger.json")
+    with pytest.raises(TrialError, match="cannot be read"):
+        Ledger(suite).enter("t", Cost(0, 0.0))
+    (suite / "ledger.json").unlink()
+    (suite / "ledger.json").write_text(json.dumps({"limit": SECRET}))
+    with pytest.raises(TrialError, match="cannot be read") as refused:
+        Ledger(suite).read()
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["pauses", "ledger.json", "trials/lsm/v/1/ended.json"])
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_a_job_s_suite_has_no_links(suite: Path, host: Path, name: str, kind: str) -> None:
+    content = json.loads(find_task("lsm", "small").model_dump_json())
+    content |= dict.fromkeys(["folder", "paper_file", "data_dir", "decoy_dir"])
+    job = Job(
+        suite=suite, task="lsm", variant="v", number=1, mark="", content=content,
+        solver="autoreproduce", settings={},
+    )  # fmt: skip
+    file = write_job(job)
+    assert read_job(file).number == 1
+    (suite / name).symlink_to(host) if kind == "link" else os.mkfifo(suite / name)
+    with pytest.raises(TrialError, match="is a link, a pipe"):
+        read_job(file)
+
+
+def archive(name: str, data: bytes, mode: str = "w", kind: bytes = tarfile.REGTYPE) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode=mode) as made:  # type: ignore[call-overload]
+        for each, content in (("files", json.dumps([name]).encode()), (f"_/{name}", data)):
+            member = tarfile.TarInfo(each)
+            member.size, member.type = len(content), kind if each != "files" else tarfile.REGTYPE
+            made.addfile(member, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("name", [*STAY, "./job.json", "a/.lease"])
+def test_what_means_something_here_alone_is_not_sent(tmp_path: Path, name: str) -> None:
+    (tmp_path / "job.json").write_text("ours")
+    with pytest.raises(SandboxError, match="came with an archive"):
+        TravellingFolder(tmp_path, skip=STAY).unpack(archive(name, b"theirs"))
+    assert [path.name for path in tmp_path.iterdir()] == ["job.json"]
+    assert (tmp_path / "job.json").read_text() == "ours"
+
+
+def test_an_archive_is_as_large_as_what_it_writes(tmp_path: Path) -> None:
+    with pytest.raises(tarfile.ReadError):
+        TravellingFolder(tmp_path).unpack(archive("zeros", bytes(10**6), mode="w:gz"))
+    sparse = bytearray(archive("zeros", b"", kind=tarfile.GNUTYPE_SPARSE))
+    header = sparse.index(b"_/zeros")
+    sparse[header + 483 : header + 495] = b"00007777777\0"  # the size of the file with its holes
+    sparse[header + 148 : header + 156] = b" " * 8
+    sparse[header + 148 : header + 156] = b"%06o\0 " % sum(sparse[header : header + 512])
+    TravellingFolder(tmp_path).unpack(bytes(sparse))
+    assert not list(tmp_path.iterdir())
+
+
+def set_with_data(root: Path, data: str) -> Path:
+    """A set of masked functions with one paper whose data lie at `data`."""
+    paper = root / "p1"
+    (paper / "code").mkdir(parents=True)
+    (paper / "code/main.py").write_text("def compute_it(x):\n    return x + 1\n")
+    row = {"paper_id": "p1", "func_id": "0", "file": "main.py", "name": "compute_it"}
+    lines = {"header_line": 1, "line_start": 2, "line_end": 2}
+    (paper / "functions.jsonl").write_text(json.dumps({**row, **lines}) + "\n")
+    experiment = {
+        "paper_id": "p1", "exp_id": "0", "description": "d", "result": {"a": 1},
+        "func_dependencies": "0", "solution": "python main.py",
+    }  # fmt: skip
+    (paper / "experiments.jsonl").write_text(json.dumps(experiment) + "\n")
+    (paper / "taskset.json").write_text(json.dumps({"format": 1, "data_dir": data}))
+    return root
+
+
+@pytest.mark.parametrize("data", ["../../host", "a/b/up/../../host"])
+def test_a_renamed_set_has_no_data_from_outside(tmp_path: Path, host: Path, data: str) -> None:
+    root = set_with_data(tmp_path / "set", data)
+    (root / "p1/a/b").mkdir(parents=True)
+    (root / "p1/a/b/up").symlink_to("../..")
+    dataset = load_dataset(root)
+    with pytest.raises(UsageError, match="no file below"):
+        write_renamed(dataset, tmp_path / "deep/out")
+    assert list(tmp_path.rglob("host.txt")) == [host]
+
+
+def test_a_renamed_set_keeps_its_own_data(tmp_path: Path) -> None:
+    root = set_with_data(tmp_path / "set", "data")
+    (root / "p1/data").mkdir()
+    (root / "p1/data/x.csv").write_text("1")
+    assert write_renamed(load_dataset(root), tmp_path / "out")
+    assert (tmp_path / "out/p1/data/x.csv").read_text() == "1"
+    assert "compute_it" not in (tmp_path / "out/p1/code/main.py").read_text()
+
+
+@pytest.mark.parametrize("place", ["seed-0/draw", "seed-0", "."])
+def test_a_draw_is_made_in_its_own_place(
+    tmp_path: Path, host: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    def none(*_: object) -> Sequence[object]:
+        return []
+
+    monkeypatch.setattr(drawn, "_programs", none)
+    link = tmp_path / "runs/drawn-lsm-small" / place
+    link.parent.mkdir(parents=True)
+    link.symlink_to(host.parent / "made" if place.endswith("draw") else host.parent)
+    settings, task = Settings(runs_dir=tmp_path / "runs"), find_task("lsm", "small")
+    if place == ".":
+        drawn.run_drawn(task, settings, range(1), [], None, print)
+        assert (link / "seed-0/draw").is_file() and not link.is_symlink()
+    else:
+        with pytest.raises(TrialError, match="is a link"):
+            drawn.run_drawn(task, settings, range(1), [], None, print)
+    assert list(host.parent.iterdir()) == [host]
