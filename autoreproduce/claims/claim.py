@@ -17,7 +17,7 @@ from autoreproduce.claims.numbers import is_misprint, number_of
 from autoreproduce.claims.plain import names_metric, plain
 from autoreproduce.config import digest
 from autoreproduce.errors import UsageError
-from autoreproduce.files.bounded import LARGEST_JSON
+from autoreproduce.files.bounded import LARGEST_JSON, parse_json
 from autoreproduce.files.shared import read_plain
 from autoreproduce.trials.metrics_file import is_usable
 
@@ -249,7 +249,7 @@ class ClaimsFile(Frozen):
     def from_json(cls, text: str) -> ClaimsFile:
         """The claims of a file. Raises UsageError if it is damaged or was changed."""
         try:
-            content = json.loads(text)
+            content = parse_json(text)
             frozen = content.pop("digest")
             found = cls.model_validate(content)
         except (ValueError, KeyError, TypeError, AttributeError, ValidationError) as error:

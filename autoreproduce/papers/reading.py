@@ -18,8 +18,9 @@ from pydantic import ValidationError
 
 from autoreproduce.config import Settings
 from autoreproduce.errors import PaperError, ReaderError, UnreachableError, UsageError
+from autoreproduce.files.bounded import parse_json
 from autoreproduce.files.confined import confined
-from autoreproduce.files.shared import file_inside
+from autoreproduce.files.shared import file_inside, read_plain
 from autoreproduce.papers.arxiv_client import (
     NotOnArxivError,
     by_id,
@@ -270,11 +271,11 @@ def saved_paper(place: Path) -> Paper | None:
 def _saved_paper(place: Path, request: dict[str, Any] | None) -> Paper | None:
     """The paper saved in `place` for the same request (None: for any), None if there is none."""
     try:
-        stored = json.loads((place / "paper.json").read_text(encoding="utf-8"))
+        stored = parse_json(read_plain(place / "paper.json"))
         if request is not None and stored["request"] != request:
             return None
         paper = Paper.model_validate(stored["paper"])
-    except (OSError, ValueError, KeyError, TypeError, ValidationError):
+    except (OSError, UsageError, ValueError, KeyError, TypeError):
         return None
     lies = [(figure, file_inside(place, figure.path)) for figure in paper.figures]
     # one that lies elsewhere is none: the folder may be a stranger's

@@ -6,6 +6,7 @@ site-packages of the Python that runs us, and in those of others that a program 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -16,6 +17,7 @@ PARTS = (
     *("bin", "lib", "lib32", "lib64", "libexec", "include", "share", "etc", "ssl"),
     *("targets", "nvvm", "pyvenv.cfg"),
 )
+ALONE = ("bin/python[23]*", "lib*/python[23]*", "lib*/libpython[23]*")
 MARKS = (".gitignore", ".lock", "CACHEDIR.TAG")  # that tools leave in an environment
 
 
@@ -34,9 +36,14 @@ def of_project(prefixes: Iterable[str | Path]) -> list[Path]:
 def parts(prefix: Path) -> list[tuple[Path, Path]]:
     """What to show of a Python's folder, at its path and at its real path.
 
-    Each is (real path, path inside): the whole folder if it contains nothing but a Python.
+    Each is (real path, path inside): the whole folder if it contains nothing but a Python, and the
+    Python alone of one, such as ~/.local, in which programs keep the user's data.
     """
     real, places = prefix.resolve(), dict.fromkeys([prefix, prefix.resolve()])
+    data = os.environ.get("XDG_DATA_HOME"), Path.home() / ".local/share"
+    if any(Path(each).resolve().is_relative_to(real) for each in data if each):
+        own = [each.relative_to(real) for pattern in ALONE for each in real.glob(pattern)]
+        return [((real / name).resolve(), at / name) for at in places for name in own]
     if {entry.name for entry in real.iterdir()} <= {*PARTS, *MARKS}:
         return [(real, at) for at in places]
     present = [name for name in PARTS if (real / name).exists()]

@@ -22,6 +22,7 @@ from pydantic import BaseModel, ValidationError
 
 from autoreproduce.contracts import Execution
 from autoreproduce.errors import SandboxError
+from autoreproduce.files.tree import Tree
 
 VERSION = re.compile(r"[23]\.\d{1,2}")
 CHOSEN = "python"  # beside the overlays: the version that programs run under
@@ -92,7 +93,7 @@ def fill_line(version: str, file: str, overlay: str, target: Sequence[str]) -> s
 
 def pythons() -> dict[str, Interpreter]:
     """The newest of each minor version on this machine: of PATH, pyenv, and uv."""
-    return _known(os.environ.get("PATH", ""), *_homes(os.environ))
+    return _known(_trusted(os.environ.get("PATH", ""), Path.cwd()), _homes(os.environ))
 
 
 def python_of(version: str) -> Interpreter | None:
@@ -124,14 +125,14 @@ def chosen(packages: Path) -> str:
     """The version that was asked for in this folder of packages, "" for the sandbox's own."""
     try:
         text = (packages / CHOSEN).read_text().strip()
-    except OSError:
+    except (OSError, ValueError):  # it may be a stranger's
         return ""
     return text if VERSION.fullmatch(text) else ""
 
 
 def choose(packages: Path, version: str) -> None:
     """Have programs over this folder of packages run under a version."""
-    (packages / CHOSEN).unlink(missing_ok=True)  # it may be a link
+    Tree(packages).remove(CHOSEN)  # it may be a link, or a folder
     if version:
         (packages / CHOSEN).write_text(version)
 
@@ -161,16 +162,25 @@ def all_in_image(execute: Callable[[str, float], Execution]) -> list[str]:
     return sorted({name[6:] for name in listed if VERSION.fullmatch(name[6:])})
 
 
-def _homes(environ: Mapping[str, str]) -> tuple[Path, Path]:
+def _trusted(path: str, here: Path) -> tuple[Path, ...]:
+    """The folders of PATH but relative ones and those below `here`: a repository that is looked at
+    may have a `python3.8` of its own, and each that is found is run.
+    """
+    folders = [Path(each) for each in path.split(os.pathsep) if os.path.isabs(each)]
+    own = here != Path("/")
+    return tuple(each for each in folders if not (own and each.resolve().is_relative_to(here)))
+
+
+def _homes(environ: Mapping[str, str]) -> tuple[Path, ...]:
     pyenv = Path(environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
     uv = environ.get("UV_PYTHON_INSTALL_DIR") or Path.home() / ".local/share/uv/python"
-    return pyenv, Path(uv)
+    return tuple(each for each in (pyenv, Path(uv)) if each.is_absolute())
 
 
 @lru_cache(maxsize=4)
-def _known(path: str, *homes: Path) -> dict[str, Interpreter]:
+def _known(folders: tuple[Path, ...], homes: tuple[Path, ...]) -> dict[str, Interpreter]:
     files = [each for home in homes for each in home.glob("*/bin/python")]
-    for folder in map(Path, filter(None, path.split(os.pathsep))):
+    for folder in folders:
         named = (each for each in folder.glob("python[23].*") if VERSION.fullmatch(each.name[6:]))
         files += [each for each in named if "shims" not in each.parts]
     found = sorted(filter(None, map(_interpreter, files)), key=lambda one: one.version)

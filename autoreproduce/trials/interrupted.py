@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import json
 import time
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from autoreproduce.contracts import Execution, RunInterruptedError
 from autoreproduce.files.shared import read_plain
@@ -38,8 +37,8 @@ class Begun(BaseModel):
     """counted.json. `step`: its number in the journal; `began`: seconds since 1970."""
 
     step: int
-    draw: str
-    began: float
+    draw: str = Field(pattern=r"^[0-9a-f]{0,64}$")
+    began: float = Field(ge=0, allow_inf_nan=False)
 
 
 def begin(trial: Trial, draw: str) -> Begun:
@@ -76,7 +75,7 @@ def counted_run(
     runs = (step.result for step in reversed(trial.steps))
     last = next((run for run in runs if isinstance(run, ExecutionResult)), None)
     before = last if continued else None
-    killed = _killed_run(trial, tree, command)
+    killed = _killed_run(trial, tree, command, seconds)
     if killed:
         begun, done = killed
     else:
@@ -95,9 +94,12 @@ def _seconds_left(seconds: float, before: ExecutionResult | None) -> float:
     return max(left, min(seconds, LEAST))
 
 
-def _killed_run(trial: Trial, tree: Tree, command: str) -> tuple[Begun, ExecutionResult] | None:
-    """The run that counts and that ended with its harness, by a kill or a power cut: what it left.
-    None if the next step of the journal was not begun, or left no checkpoint to go on from.
+def _killed_run(
+    trial: Trial, tree: Tree, command: str, most: float
+) -> tuple[Begun, ExecutionResult] | None:
+    """The run that counts and that ended with its harness, by a kill or a power cut: what it left,
+    and at most `most` seconds of it, for its program sets the times of its files. None if the next
+    step of the journal was not begun, or left no checkpoint to go on from.
     """
     try:
         begun = Begun.model_validate_json(read_plain(trial.folder / BEGUN))
@@ -111,7 +113,7 @@ def _killed_run(trial: Trial, tree: Tree, command: str) -> tuple[Begun, Executio
         command=command,
         exit_code=KILLED,
         stopped="interrupted",
-        seconds=round(last - begun.began, 3),
+        seconds=round(min(last - begun.began, most), 3),
         draw=begun.draw,
         observed=observed.content if observed else None,
     )
@@ -128,6 +130,7 @@ def kept(
         return part
     own = max(_written(tree.root / CHECKPOINT) - begun.began, 0.0)
     carried = min((before.carried if before else 0.0) + own, part.seconds)
+    Tree(folder).remove(CHECKPOINT)  # it may be a folder
     tree.root.joinpath(CHECKPOINT).replace(folder / CHECKPOINT)
     return part.model_copy(update={"checkpoint": True, "carried": round(carried, 3)})
 
@@ -136,8 +139,7 @@ def put_back(folder: Path, tree: Tree) -> None:
     """Lay the checkpoint of the run that was stopped where its program looks for it, and no other;
     what a trial of an earlier version left in the workspace stays.
     """
-    with suppress(FileNotFoundError):
-        (folder / CHECKPOINT).lstat()
+    if Tree(folder).kind(CHECKPOINT) == "file":
         tree.remove(CHECKPOINT)
         (folder / CHECKPOINT).replace(tree.root / CHECKPOINT)
 
@@ -145,7 +147,7 @@ def put_back(folder: Path, tree: Tree) -> None:
 def discard(folder: Path, tree: Tree) -> None:
     """Leave no checkpoint of an earlier run to the next one."""
     tree.remove(CHECKPOINT)
-    (folder / CHECKPOINT).unlink(missing_ok=True)
+    Tree(folder).remove(CHECKPOINT)
 
 
 def together(part: ExecutionResult, done: ExecutionResult) -> ExecutionResult:

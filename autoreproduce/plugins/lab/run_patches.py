@@ -13,9 +13,13 @@ import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from pydantic import BaseModel, Field
 
+from autoreproduce.errors import ReaderError
+from autoreproduce.files.bounded import parse_python
+from autoreproduce.files.confined import confined
 from autoreproduce.files.tree import Tree
 from autoreproduce.sandboxes.inside import DATA
 
@@ -52,14 +56,23 @@ class Patched:
 def from_python2(tree: Tree) -> Patched:
     """The files that are Python 2, converted by lib2to3 of the standard library.
 
-    What that leaves as it is, and Python 3 computes otherwise, is said: divisions.
+    What that leaves as it is, and Python 3 computes otherwise, is said: divisions. Its time grows
+    with the square of a file, so another process does it.
     """
-    found = Patched({}, [], [])
+    try:
+        return confined(all_converted, tree.root, what="the code's Python 2")
+    except ReaderError as error:
+        return Patched({}, [], [str(error)])
+
+
+def all_converted(root: Path) -> Patched:
+    """What `from_python2` gives, of the files below a folder."""
+    found, tree = Patched({}, [], []), Tree(root)
     for entry in tree.walk({".git"}):
         if entry.kind != "file" or not entry.name.endswith(".py") or entry.size > LARGEST:
             continue
         before = tree.read_text(entry.name)
-        if _parsed_as_3(before) or not (after := _converted(before)):
+        if _parsed_as_3(before) or not (after := converted(before)):
             continue
         found.files[entry.name] = after
         tree_after = _parsed_as_3(after)
@@ -77,11 +90,21 @@ def from_python2(tree: Tree) -> Patched:
 def _parsed_as_3(text: str) -> ast.Module | None:
     try:
         return ast.parse(text)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 
-def _converted(text: str) -> str:
+def _checked(text: str) -> ast.Module:
+    """The tree of a text, which may be Python 2. Raises SyntaxError, and ReaderError."""
+    try:
+        return parse_python(text)
+    except SyntaxError as error:
+        if error.lineno is None:  # it's too large or too deep
+            raise
+        return parse_python(confined(converted, text, what="the code's Python 2") or text)
+
+
+def converted(text: str) -> str:
     """Python 2 as Python 3, "" if it can't be converted."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it leaves the standard library with 3.13
@@ -127,9 +150,12 @@ def _refused(patch: RunPatch, before: str, after: str) -> str:
     if before.count(patch.old) != 1:
         return f"the text to replace is there {before.count(patch.old)} times"
     try:
-        old, new = (_parsed_as_3(t) or ast.parse(_converted(t) or t) for t in (before, after))
+        old, new = map(_checked, (before, after))
     except SyntaxError as error:
-        return f"line {error.lineno} isn't this Python's, so nothing can be checked"
+        where = f"line {error.lineno} isn't this Python's" if error.lineno else error.msg
+        return f"{where}, so nothing can be checked"
+    except ReaderError as error:
+        return str(error)
     was, would_be = _Computation(), _Computation()
     same = ast.dump(was.visit(old)) == ast.dump(would_be.visit(new))
     if not same or not all(map(_same_file, was.paths, would_be.paths)):
