@@ -20,7 +20,7 @@ TREE = "tree"
 LARGEST_FILE = 100_000_000  # bytes, of a file that nobody named
 RESULTS = "metrics.json"
 LFS = "version https://git-lfs.github.com/spec/"  # a text that stands for a large file
-_SUBMODULE = re.compile(r"^\s*path\s*=\s*(\S.*?)\s*$", re.MULTILINE)
+_SUBMODULE = re.compile(r"^[ \t]*path[ \t]*=(.{1,1000})$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,9 @@ def carried_files(root: Path, without: Sequence[Path], large: Sequence[str]) -> 
     """
     if not root.is_dir():
         return CarriedFiles(root)
-    left_out, room = _submodules(root), LARGEST_WHOLE
-    taken: list[str] = []
     entries = own_entries(root, without, SKIPPED, ())
+    left_out, room = _submodules(root, entries), LARGEST_WHOLE
+    taken: list[str] = []
     for pattern in large:
         if not any(PurePosixPath(entry.name).match(pattern) for entry in entries):
             raise UsageError(f"--carry {pattern} is no file of the program", fix="name one of it")
@@ -89,11 +89,14 @@ def lay_carried(trial_folder: Path, workspace: Path) -> None:
         tree.copy_out(workspace, names, rights=True, **most)
 
 
-def _submodules(root: Path) -> dict[str, str]:
-    """The submodules that a repository names and that are not there."""
+def _submodules(root: Path, entries: Sequence[TreeEntry]) -> dict[str, str]:
+    """The submodules that a repository names and of which no entry is there."""
     try:
-        text = Tree(root).read_text(".gitmodules", LARGEST_FILE)
+        text = Tree(root).read_text(".gitmodules", 2**16)
     except (FileNotFoundError, SandboxError):
         return {}
-    empty = (path for path in _SUBMODULE.findall(text) if not any((root / path).glob("*")))
+    full = {folder for entry in entries for folder in PurePosixPath(entry.name).parents}
+    named = [PurePosixPath(path.strip()) for path in _SUBMODULE.findall(text)]
+    inside = (path for path in named if not path.is_absolute() and ".." not in path.parts)
+    empty = (str(path) for path in inside if path not in full and str(path).isprintable())
     return dict.fromkeys(empty, "a submodule: fetch it and name the folder")

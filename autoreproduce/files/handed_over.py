@@ -56,7 +56,7 @@ def check_packages(names: Iterable[str], options: Iterable[str] = ()) -> None:
 REACHING = frozenset(
     {"base_url", "api_key", "github_token", "record", "cache_dir", "runs_dir", "mineru_url"}
     | {"arxiv_api", "arxiv_url", "github_api", "github_url", "semantic_scholar_api"}
-    | {"sandbox", "image", "runtime", "price"}
+    | {"sandbox", "image", "runtime", "gpus", "price"}
     | {"build_base", "build_ca_bundle", "build_find_links", "build_constraints"}
 )
 WALLED = ("auto", "docker", "bubblewrap")  # sandboxes that anybody may name

@@ -304,6 +304,7 @@ REACHING_LINES = [
     'record = "tape.jsonl"',
     'price = "0,0,0"',
     'api_key = "x"',
+    'gpus = "all"',
 ]
 
 

@@ -60,12 +60,11 @@ _NAME = re.compile(
 )
 _SPACED = re.compile(r"\b(?:\w[ .\-_*]){3,}\w\b")
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+")
-LONGEST = 20_000  # characters of one text that are looked at
 
 
 def addresses_judge(text: str) -> bool:
     """True if `text`, which is no code, talks to a judge."""
-    return bool(_PATTERNS.search(_readable(text[:LONGEST])))
+    return bool(_PATTERNS.search(readable(text)))
 
 
 def name_addresses_judge(name: str) -> bool:
@@ -74,8 +73,11 @@ def name_addresses_judge(name: str) -> bool:
     return len(words) > 2 and bool(_NAME.search(" ".join(words)))
 
 
-def _readable(text: str) -> str:
-    """The text as it looks: no invisible characters, wide letters plain, `f u l l` together."""
+def readable(text: str) -> str:
+    """The text as it looks: no invisible characters, wide letters plain, `f u l l` together, blanks
+    in a row as one.
+    """
     plain = unicodedata.normalize("NFKC", text)
     plain = "".join(one for one in plain if unicodedata.category(one) != "Cf")
-    return _SPACED.sub(lambda found: re.sub(r"[ .\-_*]", "", found.group()), plain)
+    plain = _SPACED.sub(lambda found: re.sub(r"[ .\-_*]", "", found.group()), plain)
+    return re.sub(r"\s+", lambda found: "\n" if "\n" in found.group() else " ", plain)

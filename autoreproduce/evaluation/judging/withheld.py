@@ -4,8 +4,13 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 
-from autoreproduce.evaluation.judging.addresses import addresses_judge, name_addresses_judge
+from autoreproduce.evaluation.judging.addresses import (
+    addresses_judge,
+    name_addresses_judge,
+    readable,
+)
 
 REMOVED = "[text removed]"
 # What comes before a comment: quoted text, a # within a word, anything else.
@@ -14,6 +19,7 @@ _KEY = re.compile(r"[\w.\"'\- ]{0,60}")
 _SIGN = re.compile("[:=]")
 _NAME = re.compile(r"[^\W\d]\w*")
 _PROSE = 3  # words that make a value a text
+_SEAM = 300  # characters of a string at which it meets the next: more than any pattern spans
 
 
 @dataclass(frozen=True)
@@ -51,16 +57,21 @@ def addressing_strings(path: str, tree: ast.AST) -> tuple[list[ast.expr], list[A
     """The strings of a syntax tree that address a judge, alone or put together from pieces."""
     nodes: dict[int, ast.expr] = {}
     found = []
+    ends = cache(_ends)  # or lists in lists would be read over and over
     for group in _string_groups(tree):
         if any(id(node) in nodes for node in group):
             continue
-        texts = [text_of_string(node) for node in group]
-        joined = texts if len(texts) == 1 else [" ".join(texts), "".join(texts)]
-        if any(map(addresses_judge, joined)):
+        texts = [text_of_string(group[0])] if len(group) == 1 else [ends(node) for node in group]
+        if any(addresses_judge(between.join(texts)) for between in (" ", "")[: len(texts)]):
             nodes |= {id(node): node for node in group}
             shown = " ".join(" ".join(texts).split())[:200]
             found.append(Address(path, group[0].lineno, "string", shown, "replaced"))
     return list(nodes.values()), found
+
+
+def _ends(node: ast.expr) -> str:
+    text = readable(text_of_string(node))
+    return text if len(text) <= 2 * _SEAM else f"{text[:_SEAM]}\n{text[-_SEAM:]}"
 
 
 def text_of_string(node: ast.AST) -> str:

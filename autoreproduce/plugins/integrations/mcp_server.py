@@ -14,8 +14,9 @@ from typing import Any, ParamSpec, TypeVar
 from autoreproduce.config import Settings
 from autoreproduce.errors import AutoReproduceError, TrialError, UsageError
 from autoreproduce.evaluation.report.wording import clean
-from autoreproduce.files.shared import file_inside, inside
+from autoreproduce.files.shared import file_inside
 from autoreproduce.plugins.integrations import optional_module
+from autoreproduce.plugins.integrations.client_paths import own_path, own_program
 from autoreproduce.plugins.integrations.jobs import Jobs, JobState
 from autoreproduce.trials.folders import refuse_links
 
@@ -70,7 +71,9 @@ class Tools:
         It asks the model; if it takes long, a job is returned: ask `status` for its plan.
         """
         return shown(
-            self.jobs.wait(self.jobs.start("plan", ["--json", "--", self._own(paper)]), WAIT)
+            self.jobs.wait(
+                self.jobs.start("plan", ["--json", "--", own_path(self.here, paper)]), WAIT
+            )
         )
 
     def start_reproduction(
@@ -92,7 +95,7 @@ class Tools:
         `claim`: the paper's numbers, "ROW: METRIC = VALUE". `data`: a folder. `trial`: 2 and so
         on for another attempt.
         """
-        named = {"paper": self._own(paper), "data": self._own(data)}
+        named = {"paper": own_path(self.here, paper), "data": own_path(self.here, data)}
         single = {"task": task, "arxiv": arxiv, **named}
         given = {**single, "instruction": instruction, "trial": "" if trial == 1 else str(trial)}
         arguments = [f"--{name}={value}" for name, value in given.items() if value]
@@ -120,7 +123,7 @@ class Tools:
             )
         if is_url(path) and not path.startswith("https://"):
             raise UsageError(f"{path} is no https address", fix="name one, or a folder here")
-        named = path if is_url(path) else self._own(path)
+        named = path if is_url(path) else own_program(self.here, path, self.runs)
         options = [f"--task={task}", *(f"--judge={name}" for name in judge)]
         options += [f"--levels={levels}"] if levels else []
         return shown(
@@ -180,17 +183,6 @@ class Tools:
             return {**row, "status": "unfinished", "steps": len(trial.steps)}
         wanted = {"status", "reason", "metric", "recomputed", "verdict", "sentence", "warnings"}
         return {**row, **outcome.model_dump(mode="json", include=wanted | {"cost", "seconds"})}
-
-    def _own(self, path: str) -> str:
-        """`path`, which a client names: what it was told by a page must not show it your keys.
-
-        Raises UsageError unless it lies below the folder where the server was started, and no part
-        of it is hidden.
-        """
-        parts = inside(self.here, path).relative_to(self.here.resolve()).parts
-        if any(part.startswith(".") for part in parts):
-            raise UsageError(f"{path} is hidden", fix="name a file or folder that is not")
-        return path
 
     def _trial_folder(self, trial: str) -> Path:
         """The folder of a trial below that of runs, and of no other."""

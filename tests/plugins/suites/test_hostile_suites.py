@@ -31,6 +31,7 @@ REACHING_SUITES: list[dict[str, Any]] = [
     {"settings": {"sandbox": "process"}},
     {"settings": {"sandbox": {"name": "process"}}},
     {"settings": {"price": "0,0,0"}},
+    {"settings": {"gpus": "all"}},
     {"variants": {"a": {"settings": {"github_url": "http://evil.invalid"}}}},
     {"tasks": [{"name": "own", "metric": "mse", "arxiv": "2301.12664", "data": "../data"}]},
     {"tasks": [{"name": "own", "metric": "mse", "paper": "../paper.md"}]},
