@@ -50,6 +50,7 @@ LOADERS = {
     "plugins/external_agents/agent_file.py": "agent",
     "plugins/external_agents/gateway/exchange.py": "agent server",
     "plugins/integrations/skill.py": "the reader itself",
+    "plugins/lab/run_patches.py": "program",
     "plugins/lab/run_attacks.py": "task folder",
     "plugins/lab/controls.py": "task folder",
     "plugins/masked/parsing.py": "program",

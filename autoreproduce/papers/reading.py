@@ -14,8 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import ValidationError
-
 from autoreproduce.config import Settings
 from autoreproduce.errors import PaperError, ReaderError, UnreachableError, UsageError
 from autoreproduce.files.bounded import parse_json

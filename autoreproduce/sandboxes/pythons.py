@@ -166,7 +166,8 @@ def _trusted(path: str, here: Path) -> tuple[Path, ...]:
     """The folders of PATH but relative ones and those below `here`: a repository that is looked at
     may have a `python3.8` of its own, and each that is found is run.
     """
-    folders = [Path(each) for each in path.split(os.pathsep) if os.path.isabs(each)]
+    named = map(Path, path.split(os.pathsep))
+    folders = [each for each in named if each.is_absolute()]
     own = here != Path("/")
     return tuple(each for each in folders if not (own and each.resolve().is_relative_to(here)))
 

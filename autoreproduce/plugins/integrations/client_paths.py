@@ -16,15 +16,15 @@ def own_path(here: Path, path: str) -> str:
 
     Raises UsageError unless it lies below `here`, and nothing hidden is in its name or comes along.
     """
-    return _checked(here, path, (), None)
+    return _visible(here, path, (), None)
 
 
 def own_program(here: Path, path: str, runs: Path) -> str:
     """The same of a program, which goes without the folder of `runs`, git's and environments'."""
-    return _checked(here, path, SKIPPED, runs)
+    return _visible(here, path, SKIPPED, runs)
 
 
-def _checked(here: Path, path: str, skipped: Collection[str], runs: Path | None) -> str:
+def _visible(here: Path, path: str, skipped: Collection[str], runs: Path | None) -> str:
     if not path:
         return path
     real = inside(here, path)

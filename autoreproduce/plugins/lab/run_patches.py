@@ -94,7 +94,7 @@ def _parsed_as_3(text: str) -> ast.Module | None:
         return None
 
 
-def _checked(text: str) -> ast.Module:
+def _tree_of(text: str) -> ast.Module:
     """The tree of a text, which may be Python 2. Raises SyntaxError, and ReaderError."""
     try:
         return parse_python(text)
@@ -150,12 +150,9 @@ def _refused(patch: RunPatch, before: str, after: str) -> str:
     if before.count(patch.old) != 1:
         return f"the text to replace is there {before.count(patch.old)} times"
     try:
-        old, new = map(_checked, (before, after))
-    except SyntaxError as error:
-        where = f"line {error.lineno} isn't this Python's" if error.lineno else error.msg
-        return f"{where}, so nothing can be checked"
-    except ReaderError as error:
-        return str(error)
+        old, new = map(_tree_of, (before, after))
+    except (SyntaxError, ReaderError) as error:
+        return f"{_problem(error)}, so nothing can be checked"
     was, would_be = _Computation(), _Computation()
     same = ast.dump(was.visit(old)) == ast.dump(would_be.visit(new))
     if not same or not all(map(_same_file, was.paths, would_be.paths)):
@@ -163,6 +160,11 @@ def _refused(patch: RunPatch, before: str, after: str) -> str:
     if strange := would_be.imported - was.imported:
         return f"it imports something else as {min(strange)[0]}"
     return ""
+
+
+def _problem(error: SyntaxError | ReaderError) -> str:
+    line = getattr(error, "lineno", None)
+    return f"line {line} isn't this Python's" if line else getattr(error, "msg", str(error))
 
 
 def _same_file(was: str, would_be: str) -> bool:
