@@ -1,14 +1,10 @@
-"""Padding before what a judge is told, hidden files in a folder that a client names, and the names
-of submodules: none of it slips by.
-"""
+"""Padding before what a judge is told, and the names of submodules: neither slips by."""
 
 import time
 from pathlib import Path
 
 import pytest
 
-from autoreproduce.config import Settings
-from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.carried_files import carried_files
 from autoreproduce.evaluation.judging.addresses import addresses_judge
 from autoreproduce.evaluation.judging.blind import blind
@@ -39,30 +35,6 @@ def test_long_texts_are_read_in_linear_time() -> None:
     assert not blind(Program({"main.py": lists})).addresses
     assert not addresses_judge("\n" * 500_000)
     assert time.process_time() - began < 5
-
-
-@pytest.mark.parametrize("hidden", [".env", ".ssh/id", "deep/er/.netrc"])
-def test_no_hidden_file_comes_along_with_a_folder(in_folder: Path, hidden: str) -> None:
-    (in_folder / "code" / hidden).parent.mkdir(parents=True)
-    (in_folder / "code" / hidden).write_text("the-secret")
-    tools = Tools(Settings(runs_dir=in_folder / "runs"))
-    for path in (".", "code", str(in_folder)):
-        for ask in (
-            lambda path=path: tools.start_reproduction(task="lsm", data=path),
-            lambda path=path: tools.start_reproduction(paper=path, experiment=["main"]),
-            lambda path=path: tools.plan_paper(path),
-            lambda path=path: tools.score_code(path, "lsm"),
-        ):
-            with pytest.raises(UsageError, match="is hidden and would come along"):
-                ask()
-    assert not (in_folder / "runs" / "jobs").exists()
-
-
-def test_a_program_may_lie_in_git_beside_its_runs(in_folder: Path) -> None:
-    for name in (".git/config", ".venv/.lock", ".gitignore", "runs/a/.env", "main.py"):
-        (in_folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (in_folder / name).touch()
-    assert own_program(in_folder, ".", in_folder / "runs") == "."
 
 
 def test_submodules_are_looked_for_inside_alone(tmp_path: Path) -> None:

@@ -13,11 +13,6 @@ from autoreproduce.config import Settings
 from autoreproduce.errors import SandboxError, TrialError, UsageError
 from autoreproduce.evaluation.tables.write import save_figure
 from autoreproduce.models.budget import Cost
-from autoreproduce.plugins.lab import drawn
-from autoreproduce.plugins.masked.dataset import load_dataset
-from autoreproduce.plugins.masked.pass_tables import draw_passes
-from autoreproduce.plugins.masked.renaming import write_renamed
-from autoreproduce.plugins.masked.writer import write_text
 from autoreproduce.plugins.suites.clusters.ray_keeper import STAY
 from autoreproduce.plugins.suites.clusters.travelling import TravellingFolder
 from autoreproduce.plugins.suites.job import Job, read_job, write_job
@@ -60,7 +55,7 @@ def test_the_curve_over_n_replaces_a_link(suite: Path, host: Path) -> None:
     pytest.importorskip("matplotlib")
     plot = suite / "passes.svg"
     plot.symlink_to(host)
-    draw_passes([], plot)
+    pytest.importorskip("autoreproduce.plugins.masked.pass_tables").draw_passes([], plot)
     assert host.read_text() == SECRET and not plot.is_symlink()
 
 
@@ -68,7 +63,8 @@ def test_no_unfinished_file_is_a_link_or_a_pipe(suite: Path, host: Path) -> None
     (suite / f".{STATE}.part").symlink_to(host)
     write_state(suite, {})
     (suite / ".functions.jsonl.new").symlink_to(host)
-    write_text(suite / "functions.jsonl", "rows")
+    masked = pytest.importorskip("autoreproduce.plugins.masked.writer")
+    masked.write_text(suite / "functions.jsonl", "rows")
     os.mkfifo(suite / ".index.html.part")
     with pytest.raises(TrialError, match="cannot write"):
         write_whole(suite / "index.html", "page")
@@ -163,9 +159,10 @@ def test_a_renamed_set_has_no_data_from_outside(tmp_path: Path, host: Path, data
     root = set_with_data(tmp_path / "set", data)
     (root / "p1/a/b").mkdir(parents=True)
     (root / "p1/a/b/up").symlink_to("../..")
-    dataset = load_dataset(root)
+    dataset = pytest.importorskip("autoreproduce.plugins.masked.dataset").load_dataset(root)
+    renaming = pytest.importorskip("autoreproduce.plugins.masked.renaming")
     with pytest.raises(UsageError, match="no file below"):
-        write_renamed(dataset, tmp_path / "deep/out")
+        renaming.write_renamed(dataset, tmp_path / "deep/out")
     assert list(tmp_path.rglob("host.txt")) == [host]
 
 
@@ -173,7 +170,9 @@ def test_a_renamed_set_keeps_its_own_data(tmp_path: Path) -> None:
     root = set_with_data(tmp_path / "set", "data")
     (root / "p1/data").mkdir()
     (root / "p1/data/x.csv").write_text("1")
-    assert write_renamed(load_dataset(root), tmp_path / "out")
+    dataset = pytest.importorskip("autoreproduce.plugins.masked.dataset").load_dataset(root)
+    renaming = pytest.importorskip("autoreproduce.plugins.masked.renaming")
+    assert renaming.write_renamed(dataset, tmp_path / "out")
     assert (tmp_path / "out/p1/data/x.csv").read_text() == "1"
     assert "compute_it" not in (tmp_path / "out/p1/code/main.py").read_text()
 
@@ -185,6 +184,7 @@ def test_a_draw_is_made_in_its_own_place(
     def none(*_: object) -> Sequence[object]:
         return []
 
+    drawn = pytest.importorskip("autoreproduce.plugins.lab.drawn")
     monkeypatch.setattr(drawn, "_programs", none)
     link = tmp_path / "runs/drawn-lsm-small" / place
     link.parent.mkdir(parents=True)

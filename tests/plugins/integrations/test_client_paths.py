@@ -1,0 +1,34 @@
+"""A client of the MCP server names a folder: nothing hidden comes along."""
+
+from pathlib import Path
+
+import pytest
+
+from autoreproduce.config import Settings
+from autoreproduce.errors import UsageError
+from autoreproduce.plugins.integrations.client_paths import own_program
+from autoreproduce.plugins.integrations.mcp_server import Tools
+
+
+@pytest.mark.parametrize("hidden", [".env", ".ssh/id", "deep/er/.netrc"])
+def test_no_hidden_file_comes_along_with_a_folder(in_folder: Path, hidden: str) -> None:
+    (in_folder / "code" / hidden).parent.mkdir(parents=True)
+    (in_folder / "code" / hidden).write_text("the-secret")
+    tools = Tools(Settings(runs_dir=in_folder / "runs"))
+    for path in (".", "code", str(in_folder)):
+        for ask in (
+            lambda path=path: tools.start_reproduction(task="lsm", data=path),
+            lambda path=path: tools.start_reproduction(paper=path, experiment=["main"]),
+            lambda path=path: tools.plan_paper(path),
+            lambda path=path: tools.score_code(path, "lsm"),
+        ):
+            with pytest.raises(UsageError, match="is hidden and would come along"):
+                ask()
+    assert not (in_folder / "runs" / "jobs").exists()
+
+
+def test_a_program_may_lie_in_git_beside_its_runs(in_folder: Path) -> None:
+    for name in (".git/config", ".venv/.lock", ".gitignore", "runs/a/.env", "main.py"):
+        (in_folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (in_folder / name).touch()
+    assert own_program(in_folder, ".", in_folder / "runs") == "."
