@@ -91,7 +91,7 @@ class InterruptAt:
 
 def draw_of(folder: Path, asked: str) -> CountedData:
     """Data that hold the name of their draw; a new one where none is asked for."""
-    seed = asked or f"draw-{len(list(folder.glob('draw-*')))}"
+    seed = asked or f"d{len(list(folder.glob('d*')))}"  # hexadecimal, as the seeds of real draws
     (folder / seed).mkdir(parents=True, exist_ok=True)
     (folder / seed / "draw.txt").write_text(seed)
     return CountedData(folder / seed, seed)
@@ -167,7 +167,7 @@ def test_a_run_interrupted_after_epoch_4_of_20_goes_on_at_epoch_5(
     found = full_run(tmp_path, sandbox, program)
     assert (found.status, found.warnings) == ("matched", (WENT_ON,))
     ran = (tmp_path / "trial/workspace/ran.txt").read_text().splitlines()
-    assert ran == [f"{epoch} draw-0" for epoch in range(1, 21)]
+    assert ran == [f"{epoch} d0" for epoch in range(1, 21)]
     first, second, last = runs_of(tmp_path)
     assert (first.stopped, second.stopped, last.stopped) == ("interrupted", "interrupted", "")
     assert 0 < first.carried < second.carried < last.seconds
@@ -218,7 +218,7 @@ def test_a_run_that_is_killed_with_its_harness_goes_on(tmp_path: Path) -> None:
     found = full_run(tmp_path, "process", PLAIN)
     assert (found.status, found.warnings) == ("matched", (WENT_ON,))
     lines = ran.read_text().splitlines()
-    assert {line.split()[1] for line in lines} == {"draw-0"}
+    assert {line.split()[1] for line in lines} == {"d0"}
     assert int(lines[done].split()[0]) in (done, done + 1)
     killed, last = runs_of(tmp_path)
     assert (killed.exit_code, killed.stopped, last.ok) == (137, "interrupted", True)
