@@ -25,7 +25,7 @@ from autoreproduce.config import digest
 from autoreproduce.errors import UsageError
 from autoreproduce.files.shared import check_tree, link_files
 from autoreproduce.papers.arxiv_client import normal_id
-from autoreproduce.sandboxes.counted_run import CountedData
+from autoreproduce.sandboxes.counted_run import DECOYS_SHOWN, CountedData
 from autoreproduce.task import Metric, Task
 from autoreproduce.trials.measurement import Measurement, Recomputed, measured_from, not_measured
 
@@ -121,7 +121,12 @@ class OwnTasks:
         shown = task.decoy_dir
         if shown is None:
             return sandboxes
-        return replace(sandboxes, counted=lambda asked: CountedData(shown, asked))
+
+        def counted(asked: str) -> CountedData:
+            sandboxes.note_once(DECOYS_SHOWN)
+            return CountedData(shown, asked)
+
+        return replace(sandboxes, counted=counted)
 
     def measure(
         self, task: Task, submission: Submission, trial: Trial, sandboxes: SandboxSetup

@@ -108,6 +108,10 @@ class OpenedFiles:
                         self._opened.add((watch, data[place - size : place].rstrip(b"\0")))
 
 
+DECOYS_SHOWN = (
+    "In this run decoys stand in for the test targets: test errors that the program prints, and "
+    "what it concludes from them, say nothing. The true targets decide afterwards."
+)
 PUBLISHED = "published"  # in place of a draw: the data that everyone has
 
 

@@ -70,14 +70,15 @@ class SandboxSetup:
             packages=self.packages,
             label=self.label,
             trusted=self.trusted,
-            note=self._note_once,
+            note=self.note_once,
             starts=self.starts,
         )
         if not getattr(sandbox, "isolated", True):
             self.unisolated.add(sandbox.name)
         return sandbox
 
-    def _note_once(self, text: str) -> None:
+    def note_once(self, text: str) -> None:
+        """Note a line that was not noted yet."""
         if text not in self.noted:
             self.noted.add(text)
             self.note(text)

@@ -78,10 +78,19 @@ def _line(screen: pyte.Screen, row: int) -> Line:
 
 
 def chosen(found: list[list[Line]]) -> list[list[Line]]:
-    """FRAMES of the screens, even over what changed, the first and the last among them."""
-    if len(found) <= FRAMES:
-        return found
-    return [found[round(n * (len(found) - 1) / (FRAMES - 1))] for n in range(FRAMES)]
+    """FRAMES of the screens, even over those that changed below their first line, which has the
+    clock; the first and the last are among them.
+    """
+    text = [["".join(part for part, _, _ in line) for line in screen[1:17]] for screen in found]
+    changed = [one for n, one in enumerate(found) if not n or _told(text[n]) != _told(text[n - 1])]
+    if len(changed) <= FRAMES:
+        return changed
+    return [changed[round(n * (len(changed) - 1) / (FRAMES - 1))] for n in range(FRAMES)]
+
+
+def _told(lines: list[str]) -> list[str]:
+    """The lines without those that count the time."""
+    return [line for line in lines if "running for" not in line]
 
 
 def drawn(frames: list[list[Line]], title: str) -> str:

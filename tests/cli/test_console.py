@@ -288,6 +288,36 @@ def test_the_picture_has_phases_sums_output_and_notes(tmp_path):
     assert max(len(line) for line in narrow.splitlines()) <= 40 and "Data acquisition" in narrow
 
 
+def test_a_phase_that_is_to_come_is_not_called_skipped():
+    view = LiveView(io.StringIO())
+    for name in ("paper", "claims", "choices", "writing"):  # the last is a solver's own
+        view.phase(name)
+    status = view.progress.status
+    assert status["choices"] == "done" and status["literature_review"] == "skipped"
+    assert status["paper_lineage"] == status["full_run"] == "waiting"
+
+
+def test_in_a_terminal_the_closing_lines_break_between_words(tmp_path):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    some_trial(tmp_path)
+    (tmp_path / "report.html").write_text("x")
+    stream = Terminal()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "80")
+        patch.delenv("NO_COLOR", raising=False)
+        patch.setenv("TERM", "xterm")
+        write_outcome(GOOD, tmp_path, stream, "live", task=TASK)
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue()).splitlines()
+    assert str(tmp_path / "report.html") in "\n".join(lines)
+    text = [line for line in lines if str(tmp_path) not in line]
+    assert max(map(len, text)) <= 80
+    words = " ".join(" ".join(text).split())
+    assert "since the data are a stand-in: generated data." in words
+
+
 def test_the_lines_of_a_program_stay_until_another_prints(tmp_path):
     view = LiveView(io.StringIO())
     trial = Trial.open(tmp_path, RECORD, [view])

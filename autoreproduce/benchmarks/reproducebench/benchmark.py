@@ -15,7 +15,7 @@ from autoreproduce.benchmarks.reproducebench.serving import served_by
 from autoreproduce.benchmarks.reproducebench.task_yaml import Targets
 from autoreproduce.benchmarks.reproducebench.tasks import load_task, redrawn, targets_of, task_names
 from autoreproduce.contracts import Submission
-from autoreproduce.sandboxes.counted_run import PUBLISHED, CountedData
+from autoreproduce.sandboxes.counted_run import DECOYS_SHOWN, PUBLISHED, CountedData
 from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.task import Task
 from autoreproduce.trials.measurement import Measurement, measured_from, not_measured
@@ -109,11 +109,14 @@ def _counted(task: Task, sandboxes: SandboxSetup, asked: str) -> CountedData:
     if asked == PUBLISHED or not redrawn(task):
         folder = task.decoy_dir or task.data_dir
         assert folder is not None
-        return CountedData(folder, asked)
-    seed = asked or new_seed()
-    return CountedData(
-        draw_of(task, sandboxes.settings.cache_dir, seed, sandboxes.note).shown, seed
-    )
+        found = CountedData(folder, asked)
+    else:
+        seed = asked or new_seed()
+        draw = draw_of(task, sandboxes.settings.cache_dir, seed, sandboxes.note)
+        found = CountedData(draw.shown, seed)
+    if targets_of(task).withheld in ("all", "part"):
+        sandboxes.note_once(DECOYS_SHOWN)
+    return found
 
 
 def _seen_targets(targets: Targets, partly: bool, why: str) -> str:

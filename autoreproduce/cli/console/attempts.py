@@ -74,6 +74,8 @@ def _live_title(task: Task | None) -> str:
 
 
 COLOURS = {"good": "green", "mixed": "yellow", "bad": "red", "open": "cyan"}
+PLACES = ("report", "result")
+WIDEST_LABEL = 28
 
 
 def write_outcome(
@@ -126,13 +128,23 @@ def _write_lines(stream: TextIO, judged: Headline, facts: Facts, colour: bool) -
         stream.write("\n" + "\n".join(text) + "\n")
         return
     from rich.console import Console
+    from rich.padding import Padding
+    from rich.table import Table
     from rich.text import Text
 
-    console = Console(file=stream, soft_wrap=True)
+    console = Console(file=stream)
     console.print()
     console.print(Text(sentence, style=f"bold {COLOURS[judged.level]}"))
-    for label, value in _aligned(facts):
-        console.print(Text.assemble(("  " + label + "  ", "dim"), clean(value)))
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(max_width=WIDEST_LABEL)
+    table.add_column(overflow="fold")
+    for label, value in facts:
+        if label not in PLACES:
+            table.add_row(Text(f"{label}:", style="dim"), Text(clean(value)))
+    console.print(Padding(table, (0, 0, 0, 2)))
+    for label, value in facts:  # a path is in one piece, to be copied
+        if label in PLACES:
+            console.print(Text.assemble((f"  {label}:  ", "dim"), clean(value)), soft_wrap=True)
 
 
 def _aligned(facts: Facts) -> Facts:

@@ -95,7 +95,7 @@ def draw(progress: TrialProgress, title: str, width: int = 80) -> RenderableType
         ]
         curves = progress.pace.curves(width=max(width - 40, 8))
         parts += [Text("  " + line, style="cyan", no_wrap=True) for line in curves]
-    parts += [Text("  ! " + note, style="yellow") for note in progress.notes]
+    parts += [Text("  ! " + note, style="yellow") for note in reversed(progress.notes)]
     return Group(*parts, _totals_line(progress))
 
 

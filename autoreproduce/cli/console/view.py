@@ -76,9 +76,8 @@ class TrialProgress:
         self.status.setdefault(name, "waiting")
         if self.current:
             self.status[self.current] = "done"
-        for other in self.phases:
-            if other == name:
-                break
+        before = list(PHASES)[: list(PHASES).index(name)] if name in PHASES else []
+        for other in before:
             if self.status[other] == "waiting":
                 self.status[other] = "skipped"
         self.current, self.status[name] = name, "running"

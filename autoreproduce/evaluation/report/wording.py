@@ -12,6 +12,7 @@ PHASES = {
     "paper": "Paper",
     "literature_review": "Literature review",
     "claims": "Claims",
+    "choices": "Choices",
     "paper_lineage": "Paper lineage",
     "data_acquisition": "Data acquisition",
     "method_replication": "Method replication",
