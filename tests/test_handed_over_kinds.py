@@ -64,6 +64,7 @@ LOADERS = {
     "plugins/paperbench/rubric.py": "rubric",
     "plugins/tables/submission.py": "submission",
     "runner/conclude.py": "trial",
+    "runner/hub_data.py": "downloaded data",
     "runner/last_look.py": "trial",
     "runner/past_trials.py": "the reader itself",
     "runner/preview.py": "paper",

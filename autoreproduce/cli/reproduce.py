@@ -32,7 +32,8 @@ app = CommandApp()
 PaperFile = Annotated[Path | None, typer.Option(help="the paper as a file: .pdf .md .tex .txt")]
 TrialFolder = Annotated[Path | None, typer.Option(help="the trial's folder")]
 DataFolder = Annotated[
-    Path | None, typer.Option(help="published files you have, or your own task's data")
+    Path | None,
+    typer.Option(help="published files you have, your own task's data, or hf:OWNER/NAME"),
 ]
 TrialNumber = Annotated[
     int, typer.Option(min=1, help="which attempt of the same command", rich_help_panel=ADVANCED)

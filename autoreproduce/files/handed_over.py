@@ -102,6 +102,7 @@ class Kind:
 # it and passes none of its words to a tool as an option. `docs/security.md` has the same table.
 KINDS: Mapping[str, Kind] = {
     "data set": Kind("name packages with versions, and data in its own folder", "--data"),
+    "downloaded data": Kind("give rows, pictures and sounds as plain files", "--data"),
     "trial": Kind("say what was attempted, by a registered solver", "--solver, --data"),
     "suite": Kind("name tasks, registered solvers, walled sandboxes, paths beside it", "--trust"),
     "sweep": Kind("the same: a suite whose variants are of one setting", "--trust"),

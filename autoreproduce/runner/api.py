@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
-from autoreproduce.runner.api_results import PhaseNotes, Reproduction
+from autoreproduce.runner.api_results import PhaseNotes, Reproduction, note_to_stderr
 from autoreproduce.runner.api_scoring import default_judges, score
 from autoreproduce.runner.settings import path_or_none, settings_of
 from autoreproduce.runner.settings_given import TrialSettings, shows_settings
@@ -64,6 +64,7 @@ def reproduce(
     """
     from autoreproduce.runner.attempt import Request
     from autoreproduce.runner.find import find_or_make_task
+    from autoreproduce.runner.hub_data import local_data
 
     if out is not None and trial > 1:
         raise UsageError(
@@ -81,7 +82,7 @@ def reproduce(
         out=path_or_none(out),
         number=trial,
         paper_file=file,
-        data=path_or_none(data),
+        data=local_data(path_or_none(data), used, note_to_stderr),
         command=command,
     )
     return watched_attempt(request, view)

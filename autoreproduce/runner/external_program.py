@@ -28,6 +28,7 @@ from autoreproduce.evaluation.submission import (
 )
 from autoreproduce.models.errors import shown
 from autoreproduce.runner.conclude import conclude
+from autoreproduce.runner.hub_data import local_data
 from autoreproduce.runner.outcome import measured, write_end
 from autoreproduce.runner.request import refuse_unknown, remember
 from autoreproduce.sandboxes.package_lists import read_requirements, with_packages
@@ -183,7 +184,8 @@ def own_folders(request: ScoreRequest) -> list[Path]:
 def with_data(request: ScoreRequest, task: Task) -> Task:
     """The task with its data prepared. Raises UsageError if they cannot be."""
     benchmark = benchmark_of(task)
-    return benchmark.prepare(task, request.settings.cache_dir, request.note, request.data)
+    data = local_data(request.data, request.settings, request.note)
+    return benchmark.prepare(task, request.settings.cache_dir, request.note, data)
 
 
 def _ran_already(trial: Trial, command: str) -> bool:

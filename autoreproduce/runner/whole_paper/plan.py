@@ -21,6 +21,7 @@ from autoreproduce.papers import read_paper
 from autoreproduce.papers.arxiv_client import normal_id, without_version
 from autoreproduce.runner.api_results import PhaseNotes
 from autoreproduce.runner.find import data_folder
+from autoreproduce.runner.hub_data import local_data
 from autoreproduce.runner.machine import hardware
 from autoreproduce.runner.open_models import open_research_model
 from autoreproduce.runner.request import note_own_folder
@@ -105,6 +106,7 @@ def plan_paper(
     Raises UsageError if no model is named or plan.json is damaged, PaperError if the paper cannot
     be read, ReplyError if two replies cannot be used.
     """
+    data = local_data(data, settings, note)
     folder = source.folder(settings)
     if not (folder / FILE).exists():  # an unknown price is asked for before a folder exists
         check_price([open_research_model(settings)[0]], settings, budget)

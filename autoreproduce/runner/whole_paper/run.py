@@ -7,7 +7,7 @@ resumes it there; one that failed doesn't.
 import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from filelock import FileLock
@@ -23,6 +23,7 @@ from autoreproduce.files.shared import read_plain
 from autoreproduce.models.budget import Budget, Cost
 from autoreproduce.runner.api import OpenView, watched_attempt
 from autoreproduce.runner.api_results import Reproduction
+from autoreproduce.runner.hub_data import local_data
 from autoreproduce.runner.request import Request, Shared
 from autoreproduce.runner.whole_paper.plan import PaperSource, PlannedPaper, plan_paper
 from autoreproduce.task import Task
@@ -134,6 +135,7 @@ def reproduce_experiments(
     if request.settings.model.record:
         raise UsageError("--record is of one trial", fix="leave it out, or leave out --experiment")
     budget = Budget.parse(request.settings.budget.total)
+    request = replace(request, data=local_data(request.data, request.settings, note))
     planned = plan_paper(request.source, request.settings, budget, note, request.data)
     programs = planned.plan.programs(request.names)
     for left in planned.plan.without_data(request.names):
