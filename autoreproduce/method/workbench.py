@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from autoreproduce.config import Settings
     from autoreproduce.contracts import Sandbox
     from autoreproduce.method.literature_review import Summaries
+    from autoreproduce.method.paper_notes import PaperNote
     from autoreproduce.task import Task
     from autoreproduce.trials.trial import Trial
     from autoreproduce.trials.workspace import Workspace
@@ -60,6 +61,7 @@ class Workbench:
     paper: str = ""  # its text, of which reviews see passages
     reads_paper: bool = False  # all prompts begin with it, results withheld: there are no summaries
     expectations: list[str] = field(default_factory=list)  # what must hold in a right program
+    paper_notes: list[PaperNote] = field(default_factory=list)  # for whoever reads the report
     choices: list[Choice] = field(default_factory=list)
     open_choices: list[OpenChoice] = field(default_factory=list)
     # readings whose dry run showed no difference, by their labels: each is asked about once

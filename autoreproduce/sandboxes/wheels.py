@@ -51,7 +51,8 @@ found = {}
 for each in importlib.metadata.distributions():
     name, extras = each.metadata["Name"], each.metadata.get_all("Provides-Extra") or []
     package = {"name": name, "version": each.version, "requires": each.requires or []}
-    found.setdefault(name, package | {"extras": extras})
+    if name and each.version:  # else it's what a package that was removed left behind
+        found.setdefault(name, package | {"extras": extras})
 facts = {"markers": markers.default_environment(), "platforms": [*tags.platform_tags()]}
 facts |= {"installed": [*found.values()], "implementation": tags.interpreter_name()}
 print(json.dumps(facts))

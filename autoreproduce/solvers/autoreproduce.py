@@ -11,6 +11,8 @@ from autoreproduce.claims.choices import scaled_down_warning
 from autoreproduce.config import Settings
 from autoreproduce.contracts import Need, Sandbox, Submission
 from autoreproduce.method.full_run import partial_results
+from autoreproduce.method.paper_notes import SECTION, note_lines
+from autoreproduce.method.results import Run
 from autoreproduce.method.sharing import shared_replies
 from autoreproduce.method.workflow import Context, State, build_graph
 from autoreproduce.models import Models
@@ -95,8 +97,16 @@ def submission_of(task: Task, state: State) -> Submission:
         edits=state["bench"].edits,
         warnings=warnings,
         not_reproduced=_not_reproduced(task),
-        details={"partial": partial_results(end.run)} if stopped and end.run else {},
+        details=_details(state, end.run if stopped else None),
     )
+
+
+def _details(state: State, stopped: Run | None) -> dict[str, Any]:
+    """What a run that was stopped had printed, and sections of the report."""
+    details: dict[str, Any] = {"partial": partial_results(stopped)} if stopped else {}
+    if notes := state["bench"].paper_notes:
+        details["sections"] = {SECTION: note_lines(notes)}
+    return details
 
 
 def _not_reproduced(task: Task) -> list[str]:

@@ -20,6 +20,7 @@ from autoreproduce.evaluation.paper_page import claims_of_experiment
 from autoreproduce.method.choices import cited_by_choices, correct_choices
 from autoreproduce.method.data_acquisition import LISTED, listed_data
 from autoreproduce.method.experiment_execution import expectations_problem, unmet
+from autoreproduce.method.paper_notes import note_lines
 from autoreproduce.method.reading import PaperReading
 from autoreproduce.method.review import replaced
 from autoreproduce.papers import Paper
@@ -68,6 +69,24 @@ def test_what_was_right_in_a_reading_need_not_come_again() -> None:
     assert "choices:" not in str(error.value)
     found.read(f"```yaml\nclaims:\n- {CLAIM.replace('VALUE', '94.3')}\n```")
     assert found.file is not None and found.chosen is not None and found.checklist
+
+
+@pytest.mark.slow
+def test_notes_on_the_paper_are_kept_where_their_words_are_in_it() -> None:
+    found, items = (
+        reading(),
+        [
+            '{kind: missing setting, what: "no learning rate", quotes: ["We use Adam"]}',
+            '{kind: misprint, what: "SGD", quotes: ["We use SGD with momentum"]}',
+            '{kind: contradiction, what: "one place", quotes: ["We use Adam"]}',
+            "no note",
+        ],
+    )
+    block = reply(CLAIM.replace("VALUE", "94.3"), CHOICE).removesuffix("```")
+    found.read(block + "notes:\n" + "".join(f"- {item}\n" for item in items) + "```")
+    assert note_lines(found.quoted) == [("missing setting: no learning rate", "We use Adam")]
+    assert "SGD with momentum" in found.unquoted[0] and "two quotations" in found.unquoted[1]
+    assert len(found.unquoted) == 3
 
 
 def test_a_reading_without_its_checklist_goes_back() -> None:
@@ -168,9 +187,14 @@ def test_each_experiment_of_one_program_has_its_own_count() -> None:
 
 @pytest.mark.slow
 def test_prompts_grow_from_one_beginning(tmp_path: Path) -> None:
-    """What a provider's cache serves: a prompt repeats the last one up to what changed."""
+    """What a provider's cache serves: a prompt repeats the last one up to what changed. The
+    report has what the reading noted of the paper.
+    """
     tiny.lay_out(tmp_path)
-    with chat_server(tiny.reply) as server:
+    noted = 'notes:\n- {kind: undefined, what: "no unit", quotes: ["WORDS"]}\nchoices:'.replace(
+        "WORDS", "The squared error on the test points"
+    )
+    with chat_server(lambda each: tiny.reply(each).replace("choices:", noted, 1)) as server:
         done = reproduce(
             task="Lines",
             paper=tmp_path / "paper.md",
@@ -193,5 +217,8 @@ def test_prompts_grow_from_one_beginning(tmp_path: Path) -> None:
         )
         changed = "main.py, numbered" if "# main.py" in shown else "method.py, numbered"
         assert common >= len(shown.split(changed)[0]) - 1
+    told = done.outcome.details["sections"]["Notes on the paper"]
+    assert told == [("undefined: no unit", "The squared error on the test points")]
+    assert "Notes on the paper" in (done.path / "report.html").read_text()
     data = "expected E1" in prompts[4] and "points.json (" in prompts[1]
     assert data and METHOD.stage == "method"

@@ -2,6 +2,9 @@
 command may say.
 """
 
+import json
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -13,6 +16,7 @@ from sandbox_helpers import DOCKER
 from autoreproduce.errors import CommandError
 from autoreproduce.files.handed_over import PACKAGE
 from autoreproduce.sandboxes.policy import check_install
+from autoreproduce.sandboxes.wheels import ASK
 
 ALLOWED = "pip,uv,conda"
 
@@ -167,3 +171,14 @@ def test_whatever_is_said_only_packages_are_run(text: str) -> None:
     for word in words[4:]:
         assert word in ("--upgrade", "--pre", "--no-deps") or PACKAGE.fullmatch(word)
     assert shlex.join(words) == runs
+
+
+def test_what_a_removed_package_left_behind_is_no_package(tmp_path: Path) -> None:
+    for name, metadata in (("gone-1.0", ""), ("here-2.0", "Name: here\nVersion: 2.0\n")):
+        (tmp_path / f"{name}.dist-info").mkdir()
+        (tmp_path / f"{name}.dist-info" / "METADATA").write_text(metadata)
+    (tmp_path / "gone-1.0.dist-info" / "METADATA").unlink()
+    script = f"import sys; sys.path = [{str(tmp_path)!r}, *sys.path]\n{ASK}"
+    asked = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    names = [one["name"] for one in json.loads(asked.stdout.splitlines()[-1])["installed"]]
+    assert "here" in names and None not in names

@@ -29,9 +29,9 @@ from autoreproduce.files.bounded import parse_json
 from autoreproduce.files.shared import read_text
 from autoreproduce.files.tree import Tree
 from autoreproduce.method.claims import freeze_claims
+from autoreproduce.method.paper_notes import SECTION, note_lines, notes_on
 from autoreproduce.papers import read_paper
 from autoreproduce.plugins.lab.output_places import ClaimPlace, find_places, outputs_of
-from autoreproduce.plugins.lab.paper_notes import notes_on
 from autoreproduce.plugins.lab.run_patches import Patched, from_python2, patched
 from autoreproduce.plugins.lab.run_plan import RunPlan, data_words, python_for
 from autoreproduce.plugins.lab.runnable import why_it_failed
@@ -136,13 +136,10 @@ class HandedInCode:
                 how = f"partial: it was stopped at its limit of {run.allowed / 60:g} minutes"
             warnings.insert(0, f"{how}, and its numbers are those printed until then")
         done = Submission("complete", how, "full_run", run=run.execution)
-        notes = notes_on(paper, agent, trial)
         sections["Where each number stands"] = [
             (f"{one.id}: {one.file}, line {one.line}", one.text.strip()) for one in found
         ]
-        sections["Notes on the paper"] = [
-            (f"{note.kind}: {note.what}", "\n".join(note.quotes)) for note in notes
-        ]
+        sections[SECTION] = note_lines(notes_on(paper, agent, trial))
         details = {"packages": plan.packages, "why": plan.why, "sections": sections}
         return replace(done, metric_from=asked.metric_from, warnings=warnings, details=details)
 
