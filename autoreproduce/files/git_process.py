@@ -19,6 +19,8 @@ from autoreproduce.errors import AutoReproduceError
 LARGEST_OUTPUT = 256 * 2**20
 LARGEST_COMPLAINT = 2**20  # bytes of its errors that are kept: a server can add to them
 LARGEST_FILE = 2 * 2**30  # bytes of one file that git writes, the pack of a whole repository
+# Bytes of address space: git holds a tree or a commit whole, of the size that its server names.
+LARGEST_MEMORY = 2 * 2**30
 NO_CONFIGURATION = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": os.devnull,
@@ -34,6 +36,10 @@ _SETTINGS = (
     "core.fsmonitor=false",
     "core.symlinks=false",
     "gc.auto=0",
+    "pack.threads=1",
+    "core.bigFileThreshold=64m",  # larger files are streamed
+    "core.packedGitWindowSize=32m",
+    "core.packedGitLimit=256m",
     "fetch.unpackLimit=1",
     "submodule.recurse=false",
     "http.followRedirects=initial",
@@ -67,7 +73,7 @@ def run_git(
     environment: Mapping[str, str] | None = None,
     given: bytes = b"",
     most: int | None = None,
-    memory: int | None = None,
+    memory: int = LARGEST_MEMORY,
 ) -> bytes:
     """What git prints, run in `folder`. `protocols`: those that it may use, with colons between;
     `given`: its standard input; `most`: bytes that it may print, LARGEST_OUTPUT if not given;
@@ -78,8 +84,7 @@ def run_git(
     """
     most = LARGEST_OUTPUT if most is None else most
     settings = [part for each in _SETTINGS for part in ("-c", each)]
-    limits = f"ulimit -f {LARGEST_FILE // 512}"  # sh counts in 512 bytes
-    limits += f"; ulimit -v {memory // 1024}" if memory else ""
+    limits = f"ulimit -f {LARGEST_FILE // 512}; ulimit -v {memory // 1024}"  # sh: 512 bytes, KiB
     limited = f'{limits}; exec git "$@"'
     with tempfile.TemporaryFile() as source:
         source.write(given)

@@ -28,6 +28,10 @@ _CONNECTION_ERRORS = (
     httpcore2.ProxyError,
     httpcore2.UnsupportedProtocol,
 )
+# NAT64 (RFC 6052) and IPv4-compatible addresses; and what IETF's protocols have for themselves,
+# where a cloud keeps its metadata.
+_HOLD_IPV4 = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("::/96"))
+_PROTOCOLS = ipaddress.ip_network("192.0.0.0/24")
 SLICE = 16 * 1024  # bytes of a request that are sent between two checks of the clock
 
 
@@ -185,8 +189,22 @@ class _Network(httpcore2.NetworkBackend):
 
 def _leads_in(connection: httpcore2.NetworkStream) -> bool:
     """True if the other end is no address of the public internet, whatever name led there."""
-    found = ipaddress.ip_address(connection.get_extra_info("server_addr")[0].partition("%")[0])
-    return not (getattr(found, "ipv4_mapped", None) or found).is_global
+    return is_inward(connection.get_extra_info("server_addr")[0])
+
+
+def is_inward(address: str) -> bool:
+    """True if an IP address isn't one of the public internet. An IPv4 address within one of IPv6
+    (mapped, compatible, 6to4, NAT64) counts as itself.
+    """
+    found = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(found, ipaddress.IPv6Address):
+        within = found.ipv4_mapped or found.sixtofour
+        if within is None and any(found in each for each in _HOLD_IPV4):
+            within = ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)
+        if within is None:
+            return not found.is_global or found.is_multicast or found.is_site_local
+        found = within
+    return not found.is_global or found.is_multicast or found in _PROTOCOLS
 
 
 class _Stream(httpcore2.NetworkStream):

@@ -16,10 +16,12 @@ from types import TracebackType
 from typing import Self
 
 from autoreproduce.errors import TrialError
+from autoreproduce.files.descriptors import NO_LINK
 from autoreproduce.files.owner import owner, stale
 
 PATIENCE = 90.0  # above the 60 s for which NFS may show a file's time as it was
 BEAT = 10.0  # seconds between two touches of a file that is held for long
+LARGEST = 4096  # bytes that are read of a lease, which has two short lines
 
 
 class Lease:
@@ -89,8 +91,7 @@ class Lease:
     def _is_abandoned(self) -> bool:
         """True if the holder ended, or was silent as long as this process has watched it."""
         try:
-            with self.path.open(encoding="utf-8") as file:  # opening makes NFS ask the server
-                now = file.read(), os.fstat(file.fileno()).st_mtime_ns
+            now = _content(self.path)
         except OSError:
             return False
         if now != self._seen:
@@ -103,12 +104,12 @@ class Lease:
         grave = self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}.old")
         with suppress(OSError):
             self.path.rename(grave)
-            if grave.read_text(encoding="utf-8") != self._seen[0]:
+            if _content(grave)[0] != self._seen[0]:
                 os.link(grave, self.path)
         grave.unlink(missing_ok=True)
 
     def _is_ours(self) -> bool:
-        return self.path.read_text(encoding="utf-8") == self._text
+        return _content(self.path)[0] == self._text
 
     def _touch(self) -> None:
         while not self._ended.wait(self.beat):
@@ -120,6 +121,16 @@ class Lease:
                 if self.lost:
                     return
                 os.utime(self.path)
+
+
+def _content(path: Path) -> tuple[str, int]:
+    """A lease's text and when it was touched, in nanoseconds. OSError, for a link too.
+
+    Its folder may be a stranger's, who put a pipe or a device there. Opening makes NFS ask the
+    server.
+    """
+    with os.fdopen(os.open(path, os.O_RDONLY | NO_LINK), "rb") as file:
+        return file.read(LARGEST).decode(errors="replace"), os.fstat(file.fileno()).st_mtime_ns
 
 
 def hold(path: Path, seconds: float, patience: float = PATIENCE) -> Lease:

@@ -9,7 +9,7 @@ the cache folder.
 import hashlib
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,11 +26,12 @@ from autoreproduce.runner.settings import settings_of_others
 from autoreproduce.solvers import refuse_import
 from autoreproduce.task import Task
 from autoreproduce.trials.chain import TRIAL
-from autoreproduce.trials.folders import refuse_links
+from autoreproduce.trials.folders import PROGRAMS, refuse_links
 from autoreproduce.trials.steps import Observer
 from autoreproduce.trials.trial import Trial, TrialRecord, now
 
 DIGEST = re.compile("[0-9a-f]{16}")  # of a paper's file
+OTHER_RUNS = "move it away, or set AUTOREPRODUCE_RUNS_DIR to another folder"
 
 
 def remember(cache: Path, folder: Path, record: TrialRecord) -> None:
@@ -62,18 +63,20 @@ def refuse_unknown(cache: Path, folder: Path) -> None:
         )
 
 
-def note_own_folder(cache: Path, folder: Path) -> None:
+def note_own_folder(
+    cache: Path, folder: Path, unseen: Collection[str] = PROGRAMS, fix: str = OTHER_RUNS
+) -> None:
     """Note that `folder`, where a command keeps what it found, is this machine's; for what is no
     trial. Raises UsageError if it holds anything already and isn't noted: a repository may bring
-    its own folder of runs, and what lies there would be believed. TrialError for a link in it.
+    its own folder of runs, and what lies there would be believed. TrialError for a link in it, but
+    below folders that `unseen` names.
     """
-    refuse_links(folder)
+    refuse_links(folder, unseen)
     folder.mkdir(parents=True, exist_ok=True)
     place = cache / "begun" / digest([str(folder.resolve()), folder.stat().st_ino])
     if not place.is_file() and any(folder.iterdir()):
         raise UsageError(
-            f"{folder} was not made here, and what it holds would be believed",
-            fix="move it away, or set AUTOREPRODUCE_RUNS_DIR to another folder",
+            f"{folder} was not made here, and what it holds would be believed", fix=fix
         )
     _touch(place)
 

@@ -3,8 +3,10 @@
 import gzip
 import json
 import re
+import struct
 import time
 import tracemalloc
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -90,6 +92,29 @@ def test_no_answer_from_outside_leads_into_this_network(
         with pytest.raises(PaperError, match="ConnectError"):
             arxiv_client.download_pdf(settings, "2301.00001", tmp_path / "a.pdf")
     assert b"GET" in server.requests[0] and b"GET" not in b"".join(inside.requests)
+
+
+@pytest.mark.parametrize(
+    ("address", "inward"),
+    [
+        ("140.82.121.4", False),
+        ("2606:50c0:8000::153", False),
+        ("64:ff9b::8c52:7904", False),  # the first of these, by NAT64
+        ("10.0.0.1", True),
+        ("::ffff:10.0.0.1", True),
+        ("64:ff9b::a9fe:a9fe", True),
+        ("2002:a00:1::1", True),
+        ("::10.0.0.1", True),
+        ("fec0::1", True),
+        ("fe80::1%eth0", True),
+        ("224.0.0.1", True),
+        ("192.0.0.192", True),
+    ],
+)
+def test_addresses_of_this_network_are_told_however_they_are_written(
+    address: str, inward: bool
+) -> None:
+    assert http_limits.is_inward(address) == inward
 
 
 def empty_blocks(_: bytes) -> Iterator[bytes]:
@@ -237,6 +262,52 @@ def test_an_answer_of_github_ends_in_size_and_in_time(monkeypatch: pytest.Monkey
             began = time.monotonic()
             info = ask_github("https://github.com/a/b", Settings(github_api=server.url), 100)
         assert "takes longer" in info.refused and time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("status", [b"429 Slow", b"503 Busy"])
+def test_github_cannot_make_a_client_wait_for_hours(status: bytes) -> None:
+    """An endless body neither: what is asked for again is not read."""
+
+    def busy(_: bytes) -> Iterator[bytes]:
+        yield b"HTTP/1.1 " + status + b"\r\nRetry-After: 20000\r\n\r\n"
+        while True:
+            time.sleep(0.01)
+            yield b" " * 65_536
+
+    with raw_server(busy) as server:
+        began = time.monotonic()
+        info = ask_github("https://github.com/a/b", Settings(github_api=server.url), 100)
+        assert server.sent < 80 * MB
+    assert info.refused and time.monotonic() - began < 10
+
+
+def test_all_answers_of_github_together_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("autoreproduce.method.paper_lineage.bounded_github.LONGEST", 0.5)
+
+    def around(request: bytes) -> Iterator[bytes]:
+        time.sleep(0.05)
+        host = request.lower().split(b"host: ")[1].split()[0]
+        yield b"HTTP/1.1 301 Moved\r\nContent-Length: 0\r\n"
+        yield b"Location: http://" + host + b"/repos/a/b\r\n\r\n"
+
+    with raw_server(around) as server:
+        began = time.monotonic()
+        info = ask_github("https://github.com/a/b", Settings(github_api=server.url), 100)
+    assert "did not answer within" in info.refused and time.monotonic() - began < 5
+
+
+def test_git_gives_a_tree_of_any_size_no_more_memory_than_its_limit(tmp_path: Path) -> None:
+    """A few MB of pack may hold a tree of many GB, which git would hold whole."""
+    size, kind = 3 * 2**30, 2  # a tree
+    head, rest = [kind << 4 | size & 15], size >> 4
+    while rest:
+        head[-1] |= 128
+        head.append(rest & 127)
+        rest >>= 7
+    pack = b"PACK" + struct.pack(">II", 2, 1) + bytes(head) + zlib.compress(bytes(MB))
+    run_git(tmp_path, ["init", "-q", "--bare"], 20)
+    with pytest.raises(GitError, match="memory"):
+        run_git(tmp_path, ["index-pack", "--stdin"], 60, given=pack)
 
 
 def test_a_repository_as_it_should_be_is_described() -> None:

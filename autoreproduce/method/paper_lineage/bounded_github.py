@@ -7,6 +7,7 @@ trickles never ends.
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from github.Requester import (
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from requests import Response
 
 LARGEST = 16 * 2**20  # bytes: GitHub cuts a list of files at 7 MB
-SECONDS = 60.0  # of one answer
+SECONDS, LONGEST = 60.0, 300.0  # of one answer; of all that are asked of one repository
 WAITS = (0.5, 1.0)  # seconds before a server's error is asked for again
 
 
@@ -43,32 +44,39 @@ class BoundedAnswer(RequestsResponse):
         return whole.decode("utf-8", errors="replace")
 
 
-class BoundedHTTPS(HTTPSRequestsConnectionClass):
-    """For github.com and an Enterprise server."""
+def bounded_connections() -> tuple[
+    type[HTTPRequestsConnectionClass], type[HTTPSRequestsConnectionClass]
+]:
+    """The connections of one client, whose answers end together: for a server on loopback, and for
+    github.com or an Enterprise server. They raise what `requests` raises, and LineageError.
+    """
+    ends = time.monotonic() + LONGEST
 
-    def getresponse(self) -> RequestsResponse:
-        """The answer to what was asked last. Raises what `requests` raises."""
-        return _bounded(self)
+    class BoundedHTTP(HTTPRequestsConnectionClass):
+        def getresponse(self) -> RequestsResponse:
+            return _bounded(self, ends)
+
+    class BoundedHTTPS(HTTPSRequestsConnectionClass):
+        def getresponse(self) -> RequestsResponse:
+            return _bounded(self, ends)
+
+    return BoundedHTTP, BoundedHTTPS
 
 
-class BoundedHTTP(HTTPRequestsConnectionClass):
-    """For a server on loopback."""
-
-    def getresponse(self) -> RequestsResponse:
-        """The answer to what was asked last. Raises what `requests` raises."""
-        return _bounded(self)
-
-
-def _bounded(asked: HTTPSRequestsConnectionClass | HTTPRequestsConnectionClass) -> BoundedAnswer:
-    """Asked again where the server failed. PyGithub's own GithubRetry reads an answer unbounded."""
-    answer = _answer_of(asked)
+def _bounded(
+    asked: HTTPSRequestsConnectionClass | HTTPRequestsConnectionClass, ends: float
+) -> BoundedAnswer:
+    """Asked again where the server failed or could not be reached."""
     for wait in WAITS:
-        if answer.status_code < 500:
-            break
-        answer.close()
+        if time.monotonic() > ends:  # redirects, too, are answers
+            raise LineageError(f"GitHub did not answer within {LONGEST:g} s")
+        with suppress(OSError):  # what `requests` raises is one
+            answer = _answer_of(asked)
+            if answer.status_code < 500:
+                return BoundedAnswer(answer)
+            answer.close()
         time.sleep(wait)
-        answer = _answer_of(asked)
-    return BoundedAnswer(answer)
+    return BoundedAnswer(_answer_of(asked))
 
 
 def _answer_of(of: HTTPSRequestsConnectionClass | HTTPRequestsConnectionClass) -> Response:

@@ -132,14 +132,14 @@ def _client(settings: Settings) -> Github:
     from github import Auth, Github
     from github.Requester import Requester
 
-    from autoreproduce.method.paper_lineage.bounded_github import BoundedHTTP, BoundedHTTPS
+    from autoreproduce.method.paper_lineage.bounded_github import bounded_connections
 
-    Requester.injectConnectionClasses(BoundedHTTP, BoundedHTTPS)
+    Requester.injectConnectionClasses(*bounded_connections())
     token = settings.papers.github_token.get_secret_value() if settings.papers.github_token else ""
     return Github(
         base_url=settings.papers.github_api.rstrip("/"),
         auth=Auth.Token(token) if token else None,
-        retry=2,  # of connections that fail
+        retry=0,  # the library's own obeys a Retry-After of hours; our connections ask again
         timeout=SECONDS,
         seconds_between_requests=None,
         user_agent="autoreproduce",

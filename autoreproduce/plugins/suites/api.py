@@ -108,6 +108,7 @@ def run_plan(
     summary = SuiteRun(
         plan,
         suite_folder(plan, out),
+        named=out is not None,
         workers=workers or plan.suite.workers,
         budget=budget or plan.suite.budget,
         command=command,

@@ -118,7 +118,10 @@ def job_of(plan: Plan, planned: Planned, folder: Path, command: str, data: Path 
 
 
 def write_job(job: Job) -> Path:
-    """Write job.json into the trial's folder, which is made. Raises TrialError."""
+    """Write job.json into the trial's folder, which is made. Raises TrialError, for a link in it
+    too: whoever takes the job up locks, logs and writes there.
+    """
+    refuse_links(job.folder)
     make_folder(job.folder)
     write_soon(job.folder / JOB, job.model_dump_json())
     return job.folder / JOB

@@ -42,8 +42,10 @@ from autoreproduce.plugins.suites.results import write_plan, write_results
 from autoreproduce.plugins.suites.retrying import RESUME, WorkerContext, attempt_job
 from autoreproduce.plugins.suites.view import SuiteView
 from autoreproduce.runner.executors import ExecutorSetup, attempt_all, open_executor
+from autoreproduce.runner.request import note_own_folder
 from autoreproduce.runner.signals import undisturbed
 from autoreproduce.sandboxes.leftovers import sweep
+from autoreproduce.trials.folders import SCRIPTS, TRIALS
 
 EXIT = {"": 0, "budget": 3, "not scored": 4, "not written": 4, "interrupted": 130}
 
@@ -70,7 +72,9 @@ class SuiteSummary:
 
 
 class SuiteRun:
-    """One run of a plan's unfinished trials in a folder."""
+    """One run of a plan's unfinished trials in a folder, which is believed if the user `named` it;
+    else only if an earlier run made it on this machine.
+    """
 
     def __init__(
         self,
@@ -78,6 +82,7 @@ class SuiteRun:
         folder: Path,
         *,
         workers: int,
+        named: bool = True,
         budget: str | None = None,
         command: str = "",
         data: Path | None = None,
@@ -87,7 +92,7 @@ class SuiteRun:
         self.data = data  # published files that the user has
         self.view = view or SuiteView(sys.stdout)
         self.suite = plan.suite
-        self.workers = workers
+        self.workers, self.named = workers, named
         self.budget = Budget.parse(budget)
         self.stop = threading.Event()
         self.why = self.reason = ""  # why no further trial is begun
@@ -106,8 +111,8 @@ class SuiteRun:
         if self.executor.remote:  # the machines that attempt the trials have the GPUs
             gpus = ""
         gpus = "all" if "all" in gpus else gpus
-        cache = settings[0].cache_dir if settings else Settings().cache_dir
-        self.gpus = Gpus(gpus, self.suite.gpus_per_trial, self.stop, cache)
+        self.cache = settings[0].cache_dir if settings else Settings().cache_dir
+        self.gpus = Gpus(gpus, self.suite.gpus_per_trial, self.stop, self.cache)
         self.starts = threading.BoundedSemaphore(self.suite.starts)
 
     def run(self) -> SuiteSummary:
@@ -116,6 +121,9 @@ class SuiteRun:
         if new:  # what cannot begin leaves nothing behind
             check_models(self.plan, (), self.budget)
         make_folder(self.folder)
+        if not self.named:
+            fix = f"move it away, or add --out {self.folder} if you trust what it holds"
+            note_own_folder(self.cache, self.folder, (*TRIALS, SCRIPTS), fix)
         with locked(self.folder):
             finished = check(self.plan, self.folder)
             if not new:

@@ -23,6 +23,7 @@ from autoreproduce.plugins.suites.pauses import PauseAccess, Pauses
 from autoreproduce.plugins.suites.progress import Running, TrialWatch, write_running
 from autoreproduce.plugins.suites.rate_limit import Gates
 from autoreproduce.plugins.suites.retrying import WorkerContext, attempt_job
+from autoreproduce.trials.folders import refuse_links
 from autoreproduce.trials.steps import Step
 
 LEASE = ".lease"
@@ -56,6 +57,7 @@ class Worker:
 
         Raises TrialError if another process attempts it.
         """
+        refuse_links(self.job.folder)  # .lease, for one, would be read before the trial looks
         make_folder(self.job.folder)
         lease = hold(self.job.folder / LEASE, self.patience + 30, self.patience)
         try:

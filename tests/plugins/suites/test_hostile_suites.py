@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from suite_world import handed_suite
+from suite_world import handed_suite, lay_out
 from typer.testing import CliRunner
 
 from autoreproduce.cli.app import app
@@ -18,8 +18,8 @@ from autoreproduce.plugins.suites.clusters.slurm import SUBMITTED, SlurmExecutor
 from autoreproduce.plugins.suites.commands import _print_summary
 from autoreproduce.plugins.suites.finished_trials import MARK
 from autoreproduce.plugins.suites.job import job_of, read_job, write_job
-from autoreproduce.plugins.suites.plan import Tasks
-from autoreproduce.plugins.suites.run import SuiteSummary
+from autoreproduce.plugins.suites.plan import Plan, Tasks, parse_changes
+from autoreproduce.plugins.suites.run import SuiteRun, SuiteSummary
 from autoreproduce.plugins.suites.suite_file import SuiteFile, read_suite
 from autoreproduce.plugins.suites.view import COLUMNS
 from autoreproduce.task import Task
@@ -132,6 +132,19 @@ def test_a_suites_folder_with_a_link_is_not_run(tmp_path: Path) -> None:
     line = ["suite", str(handed_suite(tmp_path / "s")), "--model", "x", "--out", str(out)]
     done = CliRunner().invoke(app, line)
     assert isinstance(done.exception, TrialError) and "is a link" in str(done.exception)
+
+
+def test_a_suites_own_folder_is_believed_only_where_it_was_made(tmp_path: Path) -> None:
+    """A repository may bring runs/suites/NAME, with trials that look finished."""
+    file = lay_out(tmp_path / "s", trials=1)
+    plan = Plan(read_suite(file), parse_changes([f"cache_dir={tmp_path / 'cache'}"]))
+    planted = tmp_path / "planted"
+    planted.mkdir()
+    (planted / "ledger.json").write_text("{}")
+    with pytest.raises(UsageError, match="was not made here") as refused:
+        SuiteRun(plan, planted, workers=1, named=False).run()
+    assert f"--out {planted}" in (refused.value.fix or "")
+    assert [path.name for path in planted.iterdir()] == ["ledger.json"]
 
 
 @pytest.mark.parametrize("key", ["paper", "data"])

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import tarfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,13 +13,16 @@ import pytest
 from autoreproduce.config import Settings
 from autoreproduce.errors import SandboxError, TrialError, UsageError
 from autoreproduce.evaluation.tables.write import save_figure
+from autoreproduce.files.lease import Lease
 from autoreproduce.models.budget import Cost
 from autoreproduce.plugins.suites.clusters.ray_keeper import STAY
+from autoreproduce.plugins.suites.clusters.slurm import run_job
 from autoreproduce.plugins.suites.clusters.travelling import TravellingFolder
 from autoreproduce.plugins.suites.job import Job, read_job, write_job
 from autoreproduce.plugins.suites.ledger import Ledger
 from autoreproduce.plugins.suites.pauses import Pauses
 from autoreproduce.plugins.suites.progress import STATE, write_state
+from autoreproduce.plugins.suites.work import Worker
 from autoreproduce.runner.find import find_task
 from autoreproduce.trials.journal import write_whole
 
@@ -41,6 +45,15 @@ def suite(tmp_path: Path) -> Path:
     return folder
 
 
+def job_in(suite: Path) -> Job:
+    content = json.loads(find_task("lsm", "small").model_dump_json())
+    content |= dict.fromkeys(["folder", "paper_file", "data_dir", "decoy_dir"])
+    return Job(
+        suite=suite, task="lsm", variant="v", number=1, mark="", content=content,
+        solver="autoreproduce", settings={},
+    )  # fmt: skip
+
+
 def test_a_plot_replaces_a_link(suite: Path, host: Path) -> None:
     figures = pytest.importorskip("matplotlib.figure")
     plot = suite / "gap.svg"
@@ -57,6 +70,38 @@ def test_the_curve_over_n_replaces_a_link(suite: Path, host: Path) -> None:
     plot.symlink_to(host)
     pytest.importorskip("autoreproduce.plugins.masked.pass_tables").draw_passes([], plot)
     assert host.read_text() == SECRET and not plot.is_symlink()
+
+
+def test_no_job_is_given_to_a_folder_with_a_link(suite: Path, host: Path) -> None:
+    """Its worker locks and logs there before a trial looks at its own folder."""
+    job = job_in(suite)
+    job.folder.mkdir(parents=True)
+    for name in (".lease", "work.log"):
+        link = job.folder / name
+        link.symlink_to(host.with_name("new"))
+        with pytest.raises(TrialError, match="is a link"):
+            write_job(job)
+        with pytest.raises(TrialError, match="is a link"):
+            Worker(job, print).run()
+        link.unlink()
+    (job.folder / "work.log").symlink_to(host.with_name("new"))
+    with pytest.raises(OSError):  # a link that came since
+        run_job(str(job.folder / "job.json"))
+    assert list(host.parent.iterdir()) == [host]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "endless", "large"])
+def test_a_lease_is_read_within_bounds(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / ".lease"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "endless":
+        path.symlink_to("/dev/zero")
+    else:
+        path.write_bytes(bytes(10_000_000))
+    began = time.monotonic()
+    assert not Lease(path, beat=0).acquire(0.2)
+    assert time.monotonic() - began < 5
 
 
 def test_no_unfinished_file_is_a_link_or_a_pipe(suite: Path, host: Path) -> None:
@@ -93,13 +138,7 @@ def test_pauses_and_the_ledger_stay_in_their_suite(suite: Path, host: Path) -> N
 @pytest.mark.parametrize("name", ["pauses", "ledger.json", "trials/lsm/v/1/ended.json"])
 @pytest.mark.parametrize("kind", ["link", "pipe"])
 def test_a_job_s_suite_has_no_links(suite: Path, host: Path, name: str, kind: str) -> None:
-    content = json.loads(find_task("lsm", "small").model_dump_json())
-    content |= dict.fromkeys(["folder", "paper_file", "data_dir", "decoy_dir"])
-    job = Job(
-        suite=suite, task="lsm", variant="v", number=1, mark="", content=content,
-        solver="autoreproduce", settings={},
-    )  # fmt: skip
-    file = write_job(job)
+    file = write_job(job_in(suite))
     assert read_job(file).number == 1
     (suite / name).symlink_to(host) if kind == "link" else os.mkfifo(suite / name)
     with pytest.raises(TrialError, match="is a link, a pipe"):
