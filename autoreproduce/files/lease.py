@@ -91,7 +91,7 @@ class Lease:
     def _is_abandoned(self) -> bool:
         """True if the holder ended, or was silent as long as this process has watched it."""
         try:
-            now = _content(self.path)
+            now = _read_lease(self.path)
         except OSError:
             return False
         if now != self._seen:
@@ -104,12 +104,12 @@ class Lease:
         grave = self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}.old")
         with suppress(OSError):
             self.path.rename(grave)
-            if _content(grave)[0] != self._seen[0]:
+            if _read_lease(grave)[0] != self._seen[0]:
                 os.link(grave, self.path)
         grave.unlink(missing_ok=True)
 
     def _is_ours(self) -> bool:
-        return _content(self.path)[0] == self._text
+        return _read_lease(self.path)[0] == self._text
 
     def _touch(self) -> None:
         while not self._ended.wait(self.beat):
@@ -123,7 +123,7 @@ class Lease:
                 os.utime(self.path)
 
 
-def _content(path: Path) -> tuple[str, int]:
+def _read_lease(path: Path) -> tuple[str, int]:
     """A lease's text and when it was touched, in nanoseconds. OSError, for a link too.
 
     Its folder may be a stranger's, who put a pipe or a device there. Opening makes NFS ask the

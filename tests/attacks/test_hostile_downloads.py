@@ -1,6 +1,7 @@
 """Servers of files and of metadata that send more than was asked for, or never end."""
 
 import gzip
+import itertools
 import json
 import re
 import struct
@@ -284,11 +285,13 @@ def test_github_cannot_make_a_client_wait_for_hours(status: bytes) -> None:
 def test_all_answers_of_github_together_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("autoreproduce.method.paper_lineage.bounded_github.LONGEST", 0.5)
 
+    number = itertools.count()
+
     def around(request: bytes) -> Iterator[bytes]:
         time.sleep(0.05)
         host = request.lower().split(b"host: ")[1].split()[0]
         yield b"HTTP/1.1 301 Moved\r\nContent-Length: 0\r\n"
-        yield b"Location: http://" + host + b"/repos/a/b\r\n\r\n"
+        yield b"Location: http://" + host + b"/repos/a/b%d\r\n\r\n" % next(number)
 
     with raw_server(around) as server:
         began = time.monotonic()

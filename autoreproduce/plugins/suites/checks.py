@@ -10,6 +10,7 @@ from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.models.budget import Budget
 from autoreproduce.plugins.suites.plan import Plan, Planned
 from autoreproduce.runner.open_models import choose_model
+from autoreproduce.runner.request import note_own_folder
 from autoreproduce.trials.folders import SCRIPTS, TRIALS, refuse_links
 
 
@@ -27,6 +28,12 @@ def check_models(plan: Plan, finished: Collection[Planned], budget: Budget) -> N
             choice.check_budget(budget, Budget.parse(settings.budget.total))
         except UsageError as error:
             raise UsageError(f"variant {name}: {error.what}", fix=error.fix) from None
+
+
+def refuse_planted(cache: Path, folder: Path) -> None:
+    """Raise UsageError if a suite's own folder holds anything that no run of this machine made."""
+    fix = f"move it away, or add --out {folder} if you trust what it holds"
+    note_own_folder(cache, folder, (*TRIALS, SCRIPTS), fix)
 
 
 @contextmanager

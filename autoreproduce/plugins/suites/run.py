@@ -17,7 +17,7 @@ from autoreproduce.config import Settings
 from autoreproduce.errors import AutoReproduceError, BudgetError
 from autoreproduce.models.budget import Budget, Cost
 from autoreproduce.plugins.suites import failures
-from autoreproduce.plugins.suites.checks import check_models, locked
+from autoreproduce.plugins.suites.checks import check_models, locked, refuse_planted
 from autoreproduce.plugins.suites.finished_trials import (
     EndedTrial,
     check,
@@ -42,10 +42,8 @@ from autoreproduce.plugins.suites.results import write_plan, write_results
 from autoreproduce.plugins.suites.retrying import RESUME, WorkerContext, attempt_job
 from autoreproduce.plugins.suites.view import SuiteView
 from autoreproduce.runner.executors import ExecutorSetup, attempt_all, open_executor
-from autoreproduce.runner.request import note_own_folder
 from autoreproduce.runner.signals import undisturbed
 from autoreproduce.sandboxes.leftovers import sweep
-from autoreproduce.trials.folders import SCRIPTS, TRIALS
 
 EXIT = {"": 0, "budget": 3, "not scored": 4, "not written": 4, "interrupted": 130}
 
@@ -72,9 +70,7 @@ class SuiteSummary:
 
 
 class SuiteRun:
-    """One run of a plan's unfinished trials in a folder, which is believed if the user `named` it;
-    else only if an earlier run made it on this machine.
-    """
+    """One run of a plan's unfinished trials in a folder; `named`: by the user, who believes it."""
 
     def __init__(
         self,
@@ -122,8 +118,7 @@ class SuiteRun:
             check_models(self.plan, (), self.budget)
         make_folder(self.folder)
         if not self.named:
-            fix = f"move it away, or add --out {self.folder} if you trust what it holds"
-            note_own_folder(self.cache, self.folder, (*TRIALS, SCRIPTS), fix)
+            refuse_planted(self.cache, self.folder)
         with locked(self.folder):
             finished = check(self.plan, self.folder)
             if not new:
