@@ -21,8 +21,10 @@ import pytest
 from chat_server import Answer, Request, chat_server
 from suite_world import ASKED, asked, counts, environment, finish, lay_out, start, wait_for
 
+from autoreproduce.claims.verdicts.trial_verdict import verdict_of
 from autoreproduce.config import digest
 from autoreproduce.models.tape import CallSite, TapeHead, tape_of, write_tape
+from autoreproduce.plugins import table
 from autoreproduce.plugins.suites.results import COLUMNS, read_rows
 from autoreproduce.trials.trial import Trial
 
@@ -184,6 +186,54 @@ def test_rows_are_equal_to_local_ones_but_for_times_and_machines(
         assert phases[0] == phases[1]
         assert {**kept, "phases": 0} == {**{n: theirs[n] for n in kept}, "phases": 0}
         assert theirs["hardware"] and theirs["status"] == "measured"
+
+
+CODE = """
+numbers = [float(line) for line in open("points.txt")]
+print(f"mean {sum(numbers) / len(numbers):.5f}")
+"""
+MEAN = """```yaml
+- {row: [estimator], metric: mean, direction: match, value: 3.95833, scale: raw,
+   sentence: Our estimator has a mean of 3.95833}
+```"""
+LINE = {"id": "estimator_mean", "file": "stdout", "line": 1, "number": 1, "text": "mean 3.95833"}
+# What a model says to each kind of prompt of `verify`.
+VERIFYING = {
+    "# The code that was handed in": json.dumps({"command": "python run_it.py"}),
+    "# What the run left": json.dumps({"places": [LINE]}),
+    "believing or repeating": json.dumps({"notes": []}),
+}
+
+
+@pytest.mark.parametrize("cluster", [pytest.param("slurm", marks=pytest.mark.slurm)], indirect=True)
+def test_code_is_held_against_its_paper_on_the_nodes(cluster: str, tmp_path: Path) -> None:
+    """Two trials of code in a folder beside the suite's file, its data with it."""
+    if "code:" not in table("solver_kinds"):
+        pytest.skip("the solver of code that is there is not installed")
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs/run_it.py").write_text(CODE)
+    (tmp_path / "theirs/points.txt").write_text("1.5\n2.25\n8.125\n")
+    (tmp_path / "means.md").write_text("# Means\nOur estimator has a mean of 3.95833 on it.\n")
+    task = {"name": "means", "metric": "first_claim:higher", "paper": "means.md"}
+    file = lay_out_on(
+        cluster,
+        tmp_path,
+        tasks_=[task],
+        trials=2,
+        solver="code:theirs",
+        settings={"max_output_tokens": 2000},
+    )
+
+    def answer(request: Request) -> Answer:
+        said = [text for words, text in VERIFYING.items() if words in request.prompt]
+        return Answer(said[0] if said else MEAN)
+
+    with chat_server(answer) as server:
+        ended_well(file, server.base_url, "--workers", "2")
+    assert len(server.requests) == 2 * 4
+    verdicts = [verdict_of(path.parent) for path in tmp_path.rglob("out/trials/**/verdict.json")]
+    words = [one.verdict.word for found in verdicts if found for one in found.claims]
+    assert words == ["reproduced"] * 2
 
 
 def test_the_budget_is_one_over_all_nodes(cluster: str, tmp_path: Path) -> None:
