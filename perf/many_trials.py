@@ -134,7 +134,7 @@ def ray_rows(scratch: Path, sizes: list[int]) -> Iterator[str]:
     from autoreproduce.plugins.suites.clusters.ray_keeper import Keeper
 
     trial = one_trial(scratch / "ray")
-    archive = TravellingFolder(trial).pack(whole=True)
+    parts = [*TravellingFolder(trial).pack(whole=True), b""]
     ray.init(address="auto", namespace="many", log_to_driver=False)
     keeper = ray.remote(Keeper).options(num_cpus=0, max_concurrency=200)
     actor = keeper.remote(str(scratch / "kept"), "keeper-many", "many", {})
@@ -143,17 +143,21 @@ def ray_rows(scratch: Path, sizes: list[int]) -> Iterator[str]:
 
     def send(n: int) -> int:
         key, sent = f"one/default/{n}", 0
-        number, _ = ray.get(actor.start.remote(key))
+        number = ray.get(actor.start.remote(key))
         while time.time() < until:
-            ray.get(actor.sync.remote(key, number, archive))
+            place = 0
+            for part in parts:
+                ray.get(actor.sync.remote(key, number, place, part))
+                place += len(part)
             sent += 1
         return sent
 
     with ThreadPoolExecutor(12) as pool:
         steps = sum(pool.map(send, range(12)))
     ray.kill(actor)
+    size = sum(map(len, parts))
     yield (
-        f"\nRay's keeper writes {steps / SECONDS:.0f} archives of {len(archive) / 1000:.0f} KB "
+        f"\nRay's keeper writes {steps / SECONDS:.0f} archives of {size / 1000:.0f} KB "
         "(a whole trial, more than a step) a second, sent by 12 at once."
     )
 

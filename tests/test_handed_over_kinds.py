@@ -106,7 +106,7 @@ OPENED = {
     },
     "named in this command": {
         *("benchmarks/reproducebench/scaffold.py", "plugins/masked/commands.py"),
-        *("plugins/masked/writer.py", "plugins/suites/clusters/ray_keeper.py", "runner/request.py"),
+        *("plugins/masked/writer.py", "runner/request.py"),
     },
     "a folder whose links were refused, and a schema": {
         *("evaluation/report/evidence.py", "plugins/external_agents/external.py"),

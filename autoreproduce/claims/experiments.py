@@ -70,8 +70,8 @@ class PaperPlan(Frozen):
     machine: str = Field(description="for which the minutes are estimated")
     data_files: tuple[str, ...] = Field((), description="what lay in the user's data folder")
     warnings: tuple[str, ...] = ()
-    usage: dict[str, int] = Field({}, description="tokens by kind")
-    cost: float | None = None
+    usage: dict[str, Annotated[int, Field(ge=0)]] = Field({}, description="tokens by kind")
+    cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
 
     @model_validator(mode="after")
     def _names_once(self) -> PaperPlan:

@@ -75,6 +75,20 @@ def reaching(settings: Mapping[str, Any], beside: Path | None = None) -> list[st
     return [name for name in settings if name in REACHING and name not in harmless]
 
 
+TAPE = "tape:"  # before the file of a tape that is named in place of a model
+
+
+def tapes_elsewhere(settings: Mapping[str, Any], beside: Path) -> list[str]:
+    """The names among `settings` of models that are the file of a tape, not below `beside`."""
+    top, found = beside.resolve(), []
+    for name in ("model", "research_model", "code_model"):
+        kind, tape, path = str(settings.get(name)).partition(TAPE)
+        if tape and not kind:
+            inside = "\0" not in path and Path(path).resolve().is_relative_to(top)
+            found += [] if inside and not path.startswith("~") else [name]
+    return found
+
+
 # Limits of a program, which such a file may lower and never raise.
 LOWERED = ("memory_gb", "processes", "disk_gb", "output_kb", "output_mb")
 

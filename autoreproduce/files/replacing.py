@@ -10,6 +10,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedWriter
+from typing import IO
 
 from autoreproduce.files.descriptors import FOLDER, NO_LINK, make_writable, open_folder
 from autoreproduce.files.walking import walked
@@ -92,3 +93,10 @@ def empty(fd: int) -> None:
                 os.rmdir(found.name, dir_fd=found.fd)
             elif not stat.S_ISDIR(found.status.st_mode):
                 os.unlink(found.name, dir_fd=found.fd)
+
+
+def put(file: IO[bytes], data: bytes) -> None:
+    """Write at the place of a new file; zeros as a hole, which takes no room. For a hole at the end
+    the file is to be truncated there.
+    """
+    file.write(data) if data.strip(b"\0") else file.seek(len(data), os.SEEK_CUR)

@@ -232,7 +232,8 @@ class _Copy:
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
             self._take(status.st_size)
-            self.target.write_from(name, file, stat.S_IMODE(status.st_mode))
+            mode = stat.S_IMODE(status.st_mode)
+            self.target.write_from(name, file, mode, status.st_size)
 
     def _take(self, size: int) -> None:
         self.entries -= 1

@@ -13,13 +13,12 @@ stays inside is followed.
 import errno
 import hashlib
 import os
-import shutil
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from io import BufferedReader, BufferedWriter
 from itertools import takewhile
 from pathlib import Path, PurePath, PurePosixPath
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from autoreproduce.errors import SandboxError
 from autoreproduce.files.descriptors import (
@@ -30,7 +29,7 @@ from autoreproduce.files.descriptors import (
     open_plain,
     reopened,
 )
-from autoreproduce.files.replacing import delete, empty, made_folder, replacing
+from autoreproduce.files.replacing import delete, empty, made_folder, put, replacing
 from autoreproduce.files.walking import largest_since, size_on_disk, used, walked
 
 INSIDE = PurePosixPath("/workspace")
@@ -62,7 +61,7 @@ class Tree:
 
     def read(self, name: Name, most: int = LARGEST) -> bytes:
         """The content of a plain file of at most `most` bytes."""
-        with self._file(name) as file:
+        with self.opened(name) as file:
             data = file.read(most + 1)
         if len(data) > most:
             raise UnreadableError(
@@ -76,7 +75,7 @@ class Tree:
 
     def sha256(self, name: Name, most: int = LARGEST) -> str:
         """The SHA-256 of a plain file of at most `most` bytes, in hexadecimal."""
-        with self._file(name) as file:
+        with self.opened(name) as file:
             if os.fstat(file.fileno()).st_size > most:
                 raise UnreadableError(
                     f"{_quoted(name)} holds more than {most:,} bytes: make it smaller"
@@ -91,13 +90,13 @@ class Tree:
         with self._new(name) as file:
             file.write(data.encode("utf-8", "replace") if isinstance(data, str) else data)
 
-    def write_from(self, name: Name, source: BufferedReader, mode: int) -> None:
-        """Write a file as `write`, with what an open file still has to read and the rights `mode`.
+    def write_from(self, name: Name, source: IO[bytes], mode: int, size: int) -> None:
+        """Write a file as `write`, with the next `size` bytes of an open one and the rights `mode`.
 
         No setuid, setgid or sticky bit is set.
         """
         with self._new(name) as file:
-            shutil.copyfileobj(source, file)
+            _copy_at_most(source, file, size)
             os.fchmod(file.fileno(), mode & 0o777)
 
     def holds(self, name: Name, data: bytes) -> bool:
@@ -119,12 +118,12 @@ class Tree:
 
     def make_folder(self, name: Name) -> None:
         """Make a folder and those around it."""
-        with self._at(name, _steps(name), make=True):
+        with self._at(name, steps_of(name), make=True):
             pass
 
     def remove(self, name: Name) -> None:
         """Remove a file, or a folder with all below it; nothing if it is missing."""
-        parts = _steps(name)
+        parts = steps_of(name)
         try:
             with self._at(name, parts[:-1]) as fd:
                 make_writable(fd)
@@ -139,7 +138,7 @@ class Tree:
 
     def kind(self, name: Name) -> str:
         """ "file", "folder", "link", "pipe", "socket" or "device"; "" if it is missing."""
-        parts = _steps(name)
+        parts = steps_of(name)
         try:
             with self._at(name, parts[:-1]) as fd:
                 return kind_of(os.stat(parts[-1], dir_fd=fd, follow_symlinks=False))
@@ -180,7 +179,7 @@ class Tree:
         """
         host = Tree(target)
         for number, name in enumerate(self.files() if names is None else names):
-            with self._file(name) as file, host._new(name) as copy:
+            with self.opened(name) as file, host._new(name) as copy:
                 most -= (size := os.fstat(file.fileno()).st_size)
                 if most < 0 or number >= count:
                     raise UnreadableError(f"{_quoted(name)} is over the limit of what is copied")
@@ -228,9 +227,9 @@ class Tree:
                 os.close(fd)
 
     @contextmanager
-    def _file(self, name: Name) -> Iterator[BufferedReader]:
+    def opened(self, name: Name) -> Iterator[BufferedReader]:
         """A plain file, open for reading."""
-        parts = _steps(name)
+        parts = steps_of(name)
         with self._at(name, parts[:-1]) as fd:
             status = os.stat(parts[-1], dir_fd=fd, follow_symlinks=False)
             if (kind := kind_of(status)) != "file":
@@ -241,7 +240,7 @@ class Tree:
     @contextmanager
     def _new(self, name: Name) -> Iterator[BufferedWriter]:
         """A new file, which is at `name` once it was closed."""
-        parts = _steps(name)
+        parts = steps_of(name)
         with self._at(name, parts[:-1], make=True) as fd, replacing(fd, parts[-1]) as file:
             yield file
 
@@ -250,7 +249,7 @@ class UnreadableError(SandboxError):
     """What a program left is not a plain file, is reached through no folder, or is too large."""
 
 
-def _steps(name: Name) -> tuple[str, ...]:
+def steps_of(name: Name) -> tuple[str, ...]:
     """The steps from the root to a file. Raises SandboxError for a name that leads out."""
     pure = PurePosixPath(name)
     if pure.is_relative_to(INSIDE):
@@ -288,11 +287,12 @@ def _entry(name: str, status: os.stat_result) -> TreeEntry:
     return TreeEntry(name, kind_of(status), status.st_size, status.st_mtime_ns)
 
 
-def _copy_at_most(file: BufferedReader, copy: BufferedWriter, left: int) -> None:
+def _copy_at_most(file: IO[bytes], copy: BufferedWriter, left: int) -> None:
     """Copy at most `left` bytes: a file that grows is cut where it ended when it was opened."""
     while left > 0 and (data := file.read(min(left, 2**20))):
-        copy.write(data)
+        put(copy, data)
         left -= len(data)
+    copy.truncate()
 
 
 def _quoted(name: Name) -> str:

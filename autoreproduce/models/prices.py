@@ -87,7 +87,7 @@ class Rates:
             rates = cls(*(float(part.strip().lstrip("$")) for part in text.split(",")))
         except (TypeError, ValueError):
             raise UsageError(_PRICE_HELP.format(text)) from None
-        if not all(0 <= rate < float("inf") for rate in (rates.input, rates.cached, rates.output)):
+        if not all(0 <= rate <= 10**6 for rate in (rates.input, rates.cached, rates.output)):
             raise UsageError(_PRICE_HELP.format(text))
         return rates
 

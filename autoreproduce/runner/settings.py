@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from autoreproduce.config import FLAGS, RENAMED, Settings
 from autoreproduce.errors import UsageError
-from autoreproduce.files.handed_over import raised, reaching
+from autoreproduce.files.handed_over import raised, reaching, tapes_elsewhere
 from autoreproduce.files.shared import read_plain
 from autoreproduce.models.errors import shown
 from autoreproduce.sandboxes import check_name
@@ -67,7 +67,7 @@ def _layers() -> list[tuple[str, dict[str, Any]]]:
     environment = {name: value for name, value in variables.items() if value is not None}
     own, here = user_config_path("autoreproduce") / CONFIG_FILE, Path(CONFIG_FILE)
     found = _file_settings(here)
-    if wrong := reaching(found, Path.cwd()):
+    if wrong := [*reaching(found, Path.cwd()), *tapes_elsewhere(found, Path.cwd())]:
         raise UsageError(
             f"{CONFIG_FILE} of the current folder sets {wrong[0]}, which leads elsewhere or "
             "weakens what holds programs and budgets, and the folder may be a stranger's",
@@ -97,15 +97,14 @@ def _origins(
     )
 
 
-def settings_of_others(
-    given: Mapping[str, Any], named_in: str, machine: Mapping[str, Any]
-) -> Settings:
+def settings_of_others(given: Mapping[str, Any], named_in: str, settings: Settings) -> Settings:
     """The settings that a file of others recorded, with those of this machine.
 
     Such a file says what a trial is, and nothing of where things lie, what is asked and what holds
     programs (`Settings.MACHINE`). Raises UsageError for what is no setting, or a whole section.
     """
     taken = {name: value for name, value in given.items() if name not in Settings.MACHINE}
+    machine = {n: v for n, v in settings.flat().items() if n in Settings.MACHINE}
     refuse_sections(taken, named_in)
     try:
         return Settings(**{**taken, **machine})

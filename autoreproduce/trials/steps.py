@@ -10,7 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from autoreproduce.contracts import Execution, Stopped
 
 Kind = Literal["model", "execute", "install", "fetch"]
-Count = Annotated[int, Field(ge=0, le=10**15)]  # of a journal that somebody shared
+# Of files that somebody shared: none makes a budget grow, and sums over trials are finite.
+Count = Annotated[int, Field(ge=0, le=10**15)]
+Amount = Annotated[float, Field(ge=0, le=1e15)]
 
 
 class StepResult(BaseModel):
@@ -46,7 +48,7 @@ class ModelResult(StepResult):
     kind: Literal["model"] = "model"
     reply: str
     usage: TokenCounts = TokenCounts()
-    price: float | None = Field(None, description="dollars, None where the price is unknown")
+    price: Amount | None = Field(None, description="dollars, None where the price is unknown")
     model: str = Field("", description="as the provider names it")
     finish: str = Field("stop", description="stop, length, filter, or the provider's own word")
     prompt: str = ""

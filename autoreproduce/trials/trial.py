@@ -23,7 +23,7 @@ from autoreproduce.task import Task
 from autoreproduce.trials.chain import OUTCOME, TRIAL, outcome_warning, seal
 from autoreproduce.trials.journal import Journal, Result, now, refuse_other, write_whole
 from autoreproduce.trials.journal_reader import NEW_TRIAL
-from autoreproduce.trials.steps import AnyResult, Count, Observer, Step
+from autoreproduce.trials.steps import Amount, AnyResult, Count, Observer, Step
 from autoreproduce.trials.written import WrittenSteps
 
 __all__ = ["Outcome", "Step", "Trial", "TrialRecord", "now"]
@@ -68,10 +68,6 @@ class TrialRecord(BaseModel):
                 f"the task in {TRIAL} cannot be read ({' '.join(str(error).split())[:200]})",
                 fix=f"restore it, or {NEW_TRIAL}",
             ) from None
-
-
-# Of an outcome that somebody shared; sums over trials are finite.
-Amount = Annotated[float, Field(ge=0, le=1e15)]
 
 
 class Outcome(BaseModel):

@@ -186,6 +186,30 @@ def test_a_folder_is_not_the_paper_of_a_trial(tmp_path: Path) -> None:
         resumed(handed_trial(tmp_path / "t", alter), Settings())
 
 
+@pytest.mark.parametrize("name", ["model", "research_model", "code_model"])
+@pytest.mark.parametrize("also", [True, False])
+def test_a_trials_tape_is_a_file_of_its_folder(tmp_path: Path, name: str, also: bool) -> None:
+    (tmp_path / "secret.jsonl").write_text("the-secret")
+
+    def alter(content: dict[str, Any]) -> None:
+        content["settings"][name] = f"tape:{tmp_path}/secret.jsonl"
+        content["inputs"]["tape"] = f"{tmp_path}/secret.jsonl" if also else None
+
+    folder = handed_trial(tmp_path / "t", alter)
+    with pytest.raises(UsageError, match="replays a tape that lies elsewhere"):
+        resumed(folder, Settings())
+    (folder / "secret.jsonl").symlink_to(tmp_path / "secret.jsonl")
+    with pytest.raises(TrialError, match="is a link"):
+        resumed(folder, Settings())
+    (folder / "secret.jsonl").unlink()
+    (folder / "secret.jsonl").write_text("their own")
+    if name == "model":
+        assert resumed(folder, Settings()).tape == folder / "secret.jsonl"
+        note = Settings(cache_dir=tmp_path / "cache")
+        remember(tmp_path / "cache", folder, Trial.read(folder).record)
+        assert resumed(folder, note).tape == (tmp_path / "secret.jsonl" if also else None)
+
+
 @pytest.mark.parametrize("name", ["data", "tape", "paper_folder", "paper_file"])
 def test_a_null_byte_in_a_trials_paths_is_one_line(tmp_path: Path, name: str) -> None:
     folder = handed_trial(tmp_path / "t", lambda content: content["inputs"].update({name: "\0"}))
@@ -305,6 +329,9 @@ REACHING_LINES = [
     'price = "0,0,0"',
     'api_key = "x"',
     'gpus = "all"',
+    'model = "tape:/etc/passwd"',
+    'code_model = "tape:~/notes"',
+    'research_model = "tape:../x"',
 ]
 
 

@@ -17,7 +17,7 @@ from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.plugins.suites.plan import MARK, Plan, Planned
 from autoreproduce.trials.journal import write_whole
 from autoreproduce.trials.journal_reader import read_journal
-from autoreproduce.trials.steps import dollars_of, model_results
+from autoreproduce.trials.steps import Amount, Count, dollars_of, model_results
 from autoreproduce.trials.summary import TrialSummary, read_json
 from autoreproduce.trials.trial import Outcome
 
@@ -37,10 +37,10 @@ class EndedTrial(BaseModel):
     status: Status
     reason: str = ""
     kind: str = ""
-    attempts: int = 1
-    seconds: float = 0.0
-    cost: float | None = 0.0
-    tokens: int = 0
+    attempts: Count = 1
+    seconds: Amount = 0.0
+    cost: Amount | None = 0.0
+    tokens: Count = 0
     metric: float | None = None
     gap: float | None = None
     verdict: str = ""

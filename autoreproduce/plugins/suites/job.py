@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
-from autoreproduce.files.handed_over import raised, reaching
+from autoreproduce.files.handed_over import raised, reaching, tapes_elsewhere
 from autoreproduce.files.shared import read_plain
 from autoreproduce.models.errors import shown
 from autoreproduce.plugins.suites.finished_trials import make_folder
@@ -156,7 +156,8 @@ def _refuse_reaching(job: Job, path: Path) -> None:
     out += [] if is_registered(job.solver) else ["solver"]
     out += [] if path.resolve() == (job.folder / JOB).resolve() else ["suite"]
     given = by_flag(job.settings)
-    if out := [*out, *reaching(given), *raised(given, load_settings({}).flat())]:
+    out += [*reaching(given), *tapes_elsewhere(given, job.folder)]
+    if out := [*out, *raised(given, load_settings({}).flat())]:
         raise UsageError(
             f"{path} names {', '.join(out)}, and may be a stranger's",
             fix="add --trust if a suite of yours wrote it",

@@ -15,15 +15,16 @@ import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from autoreproduce.errors import BudgetError, SandboxError, TrialError
 from autoreproduce.files.lease import Lease
 from autoreproduce.files.tree import Tree
 from autoreproduce.models.budget import Budget, Cost, Reservation
 from autoreproduce.trials.journal import write_whole
+from autoreproduce.trials.steps import Amount, Count
 
 FILE = "ledger.json"
 MOST_BYTES = 64 * 2**20
@@ -34,18 +35,18 @@ MUCH = 5  # grants that must be left for each open trial, for a grant of several
 class OpenTrial(BaseModel):
     """What a trial under way holds of the limit, and how much of its journal is counted."""
 
-    held: float = 0.0
-    tokens: int = 0
-    dollars: float = 0.0
+    held: Amount = 0.0
+    tokens: Count = 0
+    dollars: Amount = 0.0
 
 
 class LedgerState(BaseModel):
     """ledger.json. `unit` is of `limit` and of what is held: tokens, dollars, or none."""
 
-    unit: str = ""
-    limit: float = 0.0
-    tokens: int = 0
-    dollars: float = 0.0
+    unit: Literal["", "tokens", "dollars"] = ""
+    limit: float = Field(0.0, ge=0, allow_inf_nan=False)
+    tokens: Count = 0
+    dollars: Amount = 0.0
     dollars_known: bool = True
     open: dict[str, OpenTrial] = {}
 
@@ -138,8 +139,9 @@ class Ledger:
             if not under_way:
                 state.tokens, state.dollars = budget.spent_tokens, budget.spent_dollars
                 state.dollars_known = budget.dollars_known
-            dollars = "dollars" if budget.limit_dollars else ""
-            state.unit = "tokens" if budget.limit_tokens else dollars
+            state.unit = "dollars" if budget.limit_dollars else ""
+            if budget.limit_tokens:
+                state.unit = "tokens"
             state.limit = budget.limit_tokens or budget.limit_dollars or 0.0
 
     def enter(self, trial: str, journal: Cost) -> LedgerState:

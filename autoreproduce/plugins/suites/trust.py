@@ -11,7 +11,7 @@ from typing import Any
 
 from autoreproduce.content import folder
 from autoreproduce.errors import UsageError
-from autoreproduce.files.handed_over import raised, reaching
+from autoreproduce.files.handed_over import raised, reaching, tapes_elsewhere
 from autoreproduce.plugins.suites.suite_file import SuiteFile
 from autoreproduce.plugins.suites.yaml_errors import Place
 from autoreproduce.runner.executors import parse_options
@@ -46,7 +46,7 @@ def _faults(suite: SuiteFile) -> Iterator[Fault]:
         given = by_flag(named)
         for name in raised(given, mine):
             yield (*place, name), f"{name} is above this machine's limit of {mine[name]:g}"
-        for name in reaching(given):
+        for name in (*reaching(given), *tapes_elsewhere(given, suite.folder)):
             yield (
                 (*place, name),
                 f"{name} leads elsewhere, or weakens what holds programs and budgets",

@@ -1,6 +1,8 @@
 """What several machines share: leases, the budget's ledger, pauses, folders that travel, jobs."""
 
+import io
 import json
+import math
 import multiprocessing
 import os
 import subprocess
@@ -8,21 +10,26 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from chat_server import Answer, chat_server
+from pydantic import ValidationError
 from suite_world import asked, environment, lay_out, run
 
-from autoreproduce.errors import BudgetError, UsageError
+from autoreproduce.errors import BudgetError, TrialError, UsageError
 from autoreproduce.files.lease import Lease, hold
 from autoreproduce.models.budget import Budget, Cost
+from autoreproduce.plugins.suites.clusters.ray_task import STAY
 from autoreproduce.plugins.suites.clusters.travelling import TravellingFolder
+from autoreproduce.plugins.suites.finished_trials import EndedTrial
 from autoreproduce.plugins.suites.job import Job, read_job
 from autoreproduce.plugins.suites.ledger import GrantedBudget, Ledger
 from autoreproduce.plugins.suites.pauses import Pause, Pauses
 from autoreproduce.plugins.suites.plan import Plan
 from autoreproduce.plugins.suites.suite_file import read_suite
 from autoreproduce.plugins.suites.work import Worker, with_gpus
+from autoreproduce.trials.steps import ModelResult
 
 
 def add_one(path: str, times: int) -> None:
@@ -133,6 +140,39 @@ def test_a_grant_covers_several_calls_while_much_is_left(tmp_path: Path) -> None
     assert ledger.read().tokens == 4000
 
 
+@pytest.mark.parametrize(
+    "wrong", ["-1", "-1e9", "NaN", "-Infinity", "1e400", '"x"', "1" + "0" * 30]
+)
+@pytest.mark.parametrize("field", ["tokens", "dollars", "held", "open tokens", "open dollars"])
+def test_no_forged_ledger_makes_a_budget_grow(tmp_path: Path, field: str, wrong: str) -> None:
+    ledger = begun(tmp_path, "1000 tokens")
+    ledger.enter("a", Cost())
+    state = json.loads((tmp_path / "ledger.json").read_text())
+    (state if field in state else state["open"]["a"])[field.removeprefix("open ")] = "FORGED"
+    forged = json.dumps(state).replace('"FORGED"', wrong)
+    (tmp_path / "ledger.json").write_text(forged)
+    with pytest.raises(TrialError, match=r"ledger.json cannot be read"):
+        ledger.refill("a", Cost(), 0, 10)
+    ledger.begin(Budget(limit_tokens=1000), [], lambda key: Cost())  # it is made again
+    assert ledger.read().tokens == 0
+
+
+@pytest.mark.parametrize("wrong", [{"limit": -1}, {"limit": math.nan}, {"unit": "none"}])
+def test_a_ledger_has_a_limit_of_tokens_or_dollars(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    (tmp_path / "ledger.json").write_text(json.dumps(wrong))
+    with pytest.raises(TrialError, match=r"ledger.json cannot be read"):
+        Ledger(tmp_path).enter("a", Cost())
+
+
+@pytest.mark.parametrize("wrong", [-5.0, math.nan, math.inf, 1e30])
+def test_no_forged_price_or_end_makes_a_budget_grow(tmp_path: Path, wrong: float) -> None:
+    with pytest.raises(ValidationError):
+        ModelResult(reply="", price=wrong)
+    for name in ("cost", "tokens", "seconds"):
+        with pytest.raises(ValidationError):
+            EndedTrial.model_validate_json(json.dumps({"status": "stopped", name: wrong}))
+
+
 def test_what_a_killed_worker_spent_is_counted_when_its_trial_goes_on(tmp_path: Path) -> None:
     ledger = begun(tmp_path, "100000 tokens", spent=100)
     killed = GrantedBudget(ledger, "a", Cost(100), threading.Event())
@@ -194,7 +234,7 @@ def test_a_folder_travels_and_then_only_what_changed(tmp_path: Path) -> None:
     os.mkfifo(here / "workspace/pipe")
     sending = TravellingFolder(here, skip=(".lock",), last="steps.jsonl")
     there = TravellingFolder(tmp_path / "there", skip=(".lock",), last="steps.jsonl")
-    there.unpack(sending.pack())
+    there.unpack(io.BytesIO(b"".join(sending.pack())))
     (tmp_path / "there/.lock").write_text("its own")
     assert sorted(p.name for p in (tmp_path / "there").rglob("*")) == [
         ".lock",
@@ -204,12 +244,56 @@ def test_a_folder_travels_and_then_only_what_changed(tmp_path: Path) -> None:
     ]
     (here / "workspace/b.py").write_text("b")
     (here / "workspace/a.py").unlink()
-    small = sending.pack()
-    assert len(small) < 20_000
-    there.unpack(small)
+    small = b"".join(sending.pack())
+    assert len(small) < 200
+    there.unpack(io.BytesIO(small))
     assert (tmp_path / "there/workspace/b.py").read_text() == "b"
     assert not (tmp_path / "there/workspace/a.py").exists()
     assert (tmp_path / "there/.lock").read_text() == "its own"
+
+
+def test_a_program_s_files_travel_whatever_their_names(tmp_path: Path) -> None:
+    """Only the trial's own files of these names stay behind."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    (here / "workspace/deep").mkdir(parents=True)
+    for folder in (here, here / "workspace", here / "workspace/deep"):
+        for name in (*STAY, "\udcff"):
+            (folder / name).write_text(folder.name)
+    for name in ("steps.jsonl", "workspace/empty"):
+        (here / name).touch()
+    (here / "workspace/deep/job.json").chmod(0o755)
+    packed = io.BytesIO(b"".join(TravellingFolder(here, skip=STAY, last="steps.jsonl").pack()))
+    TravellingFolder(there, skip=STAY, last="steps.jsonl").unpack(packed)
+    found = {str(path.relative_to(there)) for path in there.rglob("*") if path.is_file()}
+    below = {f"{top}/{name}" for top in ("workspace", "workspace/deep") for name in STAY}
+    names = {"\udcff", "workspace/\udcff", "workspace/deep/\udcff", "workspace/empty"}
+    assert found == {*below, *names, "steps.jsonl"}
+    assert (there / "workspace/deep/job.json").read_text() == "deep"
+    assert (there / "workspace/deep/job.json").stat().st_mode & 0o777 == 0o755
+
+
+LARGE = """
+import resource, sys
+from pathlib import Path
+from autoreproduce.plugins.suites.clusters.travelling import TravellingFolder, spooled
+def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+here, there = TravellingFolder(Path(sys.argv[1])), TravellingFolder(Path(sys.argv[2]))
+before = peak()
+with spooled(here.pack(whole=True)) as file:
+    there.unpack(file)
+print(peak() - before)
+"""
+
+
+def test_a_large_file_travels_in_little_memory(tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    with (tmp_path / "here/sparse").open("wb") as file:
+        file.truncate(300 * 2**20)
+    asked = [sys.executable, "-c", LARGE, str(tmp_path / "here"), str(tmp_path / "there")]
+    grown = int(subprocess.run(asked, check=True, capture_output=True).stdout)
+    assert grown < 64 * 2**10  # kB
+    there = (tmp_path / "there/sparse").stat()
+    assert there.st_size == 300 * 2**20 and there.st_blocks < 100  # nor does it take room
 
 
 def test_an_archive_writes_through_no_link(tmp_path: Path) -> None:
@@ -219,7 +303,7 @@ def test_an_archive_writes_through_no_link(tmp_path: Path) -> None:
     there.mkdir()
     (tmp_path / "outside").mkdir()
     (there / "workspace").symlink_to(tmp_path / "outside")
-    TravellingFolder(there).unpack(TravellingFolder(here).pack())
+    TravellingFolder(there).unpack(io.BytesIO(b"".join(TravellingFolder(here).pack())))
     assert list((tmp_path / "outside").iterdir()) == []
     assert (there / "workspace/x").read_text() == "new"
 

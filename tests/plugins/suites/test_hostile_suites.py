@@ -32,6 +32,8 @@ REACHING_SUITES: list[dict[str, Any]] = [
     {"settings": {"sandbox": {"name": "process"}}},
     {"settings": {"price": "0,0,0"}},
     {"settings": {"gpus": "all"}},
+    {"settings": {"model": "tape:/etc/passwd"}},
+    {"variants": {"a": {"settings": {"code_model": "tape:../../t.jsonl"}}}},
     {"variants": {"a": {"settings": {"github_url": "http://evil.invalid"}}}},
     {"tasks": [{"name": "own", "metric": "mse", "arxiv": "2301.12664", "data": "../data"}]},
     {"tasks": [{"name": "own", "metric": "mse", "paper": "../paper.md"}]},

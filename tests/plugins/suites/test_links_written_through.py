@@ -3,7 +3,6 @@
 import io
 import json
 import os
-import tarfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from autoreproduce.errors import SandboxError, TrialError, UsageError
 from autoreproduce.evaluation.tables.write import save_figure
 from autoreproduce.files.lease import Lease
 from autoreproduce.models.budget import Cost
-from autoreproduce.plugins.suites.clusters.ray_keeper import STAY
+from autoreproduce.plugins.suites.clusters.ray_task import STAY
 from autoreproduce.plugins.suites.clusters.slurm import run_job
 from autoreproduce.plugins.suites.clusters.travelling import TravellingFolder
 from autoreproduce.plugins.suites.job import Job, read_job, write_job
@@ -145,35 +144,43 @@ def test_a_job_s_suite_has_no_links(suite: Path, host: Path, name: str, kind: st
         read_job(file)
 
 
-def archive(name: str, data: bytes, mode: str = "w", kind: bytes = tarfile.REGTYPE) -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode=mode) as made:  # type: ignore[call-overload]
-        for each, content in (("files", json.dumps([name]).encode()), (f"_/{name}", data)):
-            member = tarfile.TarInfo(each)
-            member.size, member.type = len(content), kind if each != "files" else tarfile.REGTYPE
-            made.addfile(member, io.BytesIO(content))
-    return buffer.getvalue()
+def archive(*lines: object) -> io.BytesIO:
+    return io.BytesIO(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
 
 
-@pytest.mark.parametrize("name", [*STAY, "./job.json", "a/.lease"])
+@pytest.mark.parametrize("name", [*STAY, "./job.json", "/workspace/job.json", ".//.lease/."])
 def test_what_means_something_here_alone_is_not_sent(tmp_path: Path, name: str) -> None:
     (tmp_path / "job.json").write_text("ours")
     with pytest.raises(SandboxError, match="came with an archive"):
-        TravellingFolder(tmp_path, skip=STAY).unpack(archive(name, b"theirs"))
+        TravellingFolder(tmp_path, skip=STAY).unpack(archive([name], [name, 0o644, 0], None))
     assert [path.name for path in tmp_path.iterdir()] == ["job.json"]
     assert (tmp_path / "job.json").read_text() == "ours"
 
 
-def test_an_archive_is_as_large_as_what_it_writes(tmp_path: Path) -> None:
-    with pytest.raises(tarfile.ReadError):
-        TravellingFolder(tmp_path).unpack(archive("zeros", bytes(10**6), mode="w:gz"))
-    sparse = bytearray(archive("zeros", b"", kind=tarfile.GNUTYPE_SPARSE))
-    header = sparse.index(b"_/zeros")
-    sparse[header + 483 : header + 495] = b"00007777777\0"  # the size of the file with its holes
-    sparse[header + 148 : header + 156] = b" " * 8
-    sparse[header + 148 : header + 156] = b"%06o\0 " % sum(sparse[header : header + 512])
-    TravellingFolder(tmp_path).unpack(bytes(sparse))
-    assert not list(tmp_path.iterdir())
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (["x", "../y"], ["../y", 0o644, 0], None),
+        (["x"], ["x", 0o644, -1], None),
+        (["x"], ["x", 0o644], None),
+        (["x"],),
+        ({"x": 1},),
+        ([["x"]],),
+        (),
+    ],
+)
+def test_what_is_no_archive_is_refused(tmp_path: Path, lines: tuple[object, ...]) -> None:
+    with pytest.raises(SandboxError):
+        TravellingFolder(tmp_path / "in").unpack(archive(*lines))
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def test_an_archive_writes_no_more_than_it_is(tmp_path: Path) -> None:
+    TravellingFolder(tmp_path).unpack(archive(["x"], ["x", 0o644, 8], "12345", None))
+    assert (tmp_path / "x").read_bytes() == b'"12345"\n'
+    with pytest.raises(SandboxError, match="no archive"):
+        TravellingFolder(tmp_path).unpack(archive(["x"], ["x", 0o6755, 10**15], "1"))
+    assert (tmp_path / "x").stat().st_size < 10 and not (tmp_path / "x").stat().st_mode & 0o7000
 
 
 def set_with_data(root: Path, data: str) -> Path:

@@ -1,35 +1,28 @@
-"""What runs on a Ray cluster for a suite: the keeper, beside its folder, and a task a trial.
+"""The keeper of a suite on a Ray cluster, beside the suite's folder, and a task for each trial.
 
 A task gets the trial's folder from the keeper as an archive, and sends back after each step what
-changed. A task whose node was lost is started on another, which gets what the keeper has: so it
-resumes at the last step that was sent. Each start has a number, and only the last one's archives
-are taken: nothing runs twice although a lost node may still be alive.
+changed, both in parts. A task whose node was lost is started on another, which gets what the keeper
+has: so it resumes at the last step that was sent. Each start has a number, and only the last one's
+archives are taken: nothing runs twice although a lost node may still be alive.
 """
 
-import hashlib
-import os
+import tempfile
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from autoreproduce.errors import ExecutorError, TrialError
-from autoreproduce.files.lease import Lease
+from autoreproduce.errors import ExecutorError
+from autoreproduce.files.replacing import put
 from autoreproduce.models.budget import Cost
-from autoreproduce.plugins.suites.clusters.travelling import TravellingFolder
+from autoreproduce.plugins.suites.clusters.ray_task import STAY, attempt_travelling
+from autoreproduce.plugins.suites.clusters.travelling import LARGEST, TravellingFolder, parts_of
 from autoreproduce.plugins.suites.finished_trials import EndedTrial, finished, read_ended
-from autoreproduce.plugins.suites.job import PATHS, Job, Needs
+from autoreproduce.plugins.suites.job import Job, Needs
 from autoreproduce.plugins.suites.ledger import Grant, Ledger, LedgerState
 from autoreproduce.plugins.suites.pauses import Pauses
 from autoreproduce.plugins.suites.retrying import RESUME
-from autoreproduce.plugins.suites.work import LEASE, Worker
-from autoreproduce.sandboxes.owners import temporary_folder
 from autoreproduce.trials.chain import STEPS
-
-STAY = (".lock", LEASE, "job.json")  # files of a trial that mean something on one machine alone
-
-ASK_SECONDS = 1.0  # between two questions of a task whether it is to end
 
 
 def resources(needs: Needs) -> dict[str, float]:
@@ -47,7 +40,9 @@ class Keeper:
         self.ledger, self.pauses = Ledger(self.folder), Pauses(self.folder)
         self._tasks: dict[str, Any] = {}
         self._starts: dict[str, int] = {}
-        self._inputs: dict[Path, Any] = {}
+        self._packed: dict[str, Iterator[bytes]] = {}
+        self._received: dict[str, IO[bytes]] = {}
+        self._inputs: dict[Path, list[Any]] = {}
         self._lock = threading.Lock()
         self._was_cancelled = False
 
@@ -107,18 +102,36 @@ class Keeper:
         """True once the tasks are to end; they ask, for Ray's own interrupt may be lost in them."""
         return self._was_cancelled
 
-    def start(self, key: str) -> tuple[int, bytes]:
-        """A task starts a trial: the number of its start, and the trial's folder so far."""
+    def start(self, key: str) -> int:
+        """A task starts a trial: the number of its start."""
         with self._lock:
             self._starts[key] = number = self._starts.get(key, 0) + 1
-        return number, self._travelling(key).pack(whole=True)
+            self._packed[key] = self._travelling(key).pack(whole=True)
+        return number
 
-    def sync(self, key: str, number: int, archive: bytes) -> bool:
-        """Write what a task sends. False if another start has taken its place."""
+    def next_part(self, key: str, number: int) -> bytes:
+        """The next part of the trial's folder as it was; empty after the last, and for a start
+        whose place another has taken.
+        """
+        return next(self._packed[key], b"") if self._starts.get(key) == number else b""
+
+    def sync(self, key: str, number: int, place: int, part: bytes) -> bool:
+        """Take a part of what a task sends, at its place; an empty one is the end, and all is
+        written. False if another start has taken its place.
+        """
         with self._lock:
             if self._starts.get(key) != number:
                 return False
-        self._travelling(key).unpack(archive)
+            if not place:
+                self._received[key] = tempfile.TemporaryFile(dir=self.folder)  # noqa: SIM115
+        file = self._received[key]
+        if file.tell() != place or place + len(part) > 2 * LARGEST:
+            raise ValueError(f"{key} sent what is no part of an archive")
+        put(file, part)
+        if not part:
+            file.seek(0)
+            self._travelling(key).unpack(file)
+            self._received.pop(key).close()
         return True
 
     def enter(self, trial: str, journal: Cost) -> LedgerState:
@@ -144,15 +157,14 @@ class Keeper:
     def _travelling(self, key: str) -> TravellingFolder:
         return TravellingFolder(self.folder / "trials" / key, skip=STAY, last=STEPS)
 
-    def _input(self, path: Path | None) -> Any:
-        """A paper or a folder of data in the object store, put there once."""
+    def _input(self, path: Path | None) -> list[Any] | None:
+        """The parts of a paper or a folder of data in the object store, put there once."""
         import ray
 
         if path is None:
             return None
         if path not in self._inputs:
-            data = path.read_bytes() if path.is_file() else TravellingFolder(path).pack(whole=True)
-            self._inputs[path] = ray.put(data)
+            self._inputs[path] = [ray.put(part) for part in parts_of(path)]
         return self._inputs[path]
 
     def _end_of(self, key: str, ref: Any) -> EndedTrial:
@@ -173,123 +185,3 @@ class Keeper:
                 status="not scored", kind=ExecutorError.kind, reason=reason, cost=None
             )
             return finished(folder) or failed
-
-
-class RemoteKeeper:
-    """The keeper as a task sees it: the suite's ledger and pauses."""
-
-    def __init__(self, name: str, namespace: str) -> None:
-        import ray
-
-        self._actor = ray.get_actor(name, namespace=namespace)
-
-    def ask(self, method: str, *given: Any) -> Any:
-        """What it answers. Raises ExecutorError if it is gone."""
-        import ray
-        from ray.exceptions import RayError
-
-        try:
-            return ray.get(getattr(self._actor, method).remote(*given))
-        except RayError as error:
-            raise ExecutorError(
-                f"the suite's keeper does not answer ({str(error).splitlines()[0]})",
-                fix="run the suite's command again",
-            ) from None
-
-    def enter(self, trial: str, journal: Cost) -> LedgerState:
-        """See LedgerAccess."""
-        state: LedgerState = self.ask("enter", trial, journal)
-        return state
-
-    def refill(self, trial: str, spent: Cost, kept: float, wanted: float) -> Grant:
-        """See LedgerAccess."""
-        grant: Grant = self.ask("refill", trial, spent, kept, wanted)
-        return grant
-
-    def leave(self, trial: str, spent: Cost) -> None:
-        """See LedgerAccess."""
-        self.ask("leave", trial, spent)
-
-    def wait_before(self, model: str) -> float:
-        """See PauseAccess."""
-        return float(self.ask("wait_before", model))
-
-    def refused(self, model: str, seconds: float) -> None:
-        """See PauseAccess."""
-        self.ask("refused", model, seconds)
-
-
-def attempt_travelling(
-    text: str, name: str, namespace: str, paper: bytes | None, data: bytes | None
-) -> str:
-    """A task: attempt a job in a folder of this node that travels. How it ended, as JSON."""
-    keeper = RemoteKeeper(name, namespace)
-    os.environ.update(keeper.ask("environment"))
-    with temporary_folder("autoreproduce-trial-") as scratch:
-        job = _job_here(Job.model_validate_json(text), scratch, paper, data)
-        number, archive = keeper.ask("start", job.key)
-        folder = TravellingFolder(job.folder, skip=STAY, last=STEPS)
-        folder.unpack(archive)
-        worker = Worker(
-            job,
-            note=lambda text: print(text, flush=True),
-            ledger=keeper,
-            pauses=keeper,
-            synced=_synced(keeper, job.key, number, folder),
-            gpus_in=("CUDA_VISIBLE_DEVICES",),
-        )
-        ended = threading.Event()
-        threading.Thread(target=_stop_if_cancelled, args=(keeper, worker, ended)).start()
-        try:
-            return worker.run().model_dump_json()
-        finally:
-            ended.set()
-            with suppress(KeyboardInterrupt, TrialError):
-                worker.synced()
-
-
-def _stop_if_cancelled(keeper: RemoteKeeper, worker: Worker, ended: threading.Event) -> None:
-    """Stop the worker once the suite is stopped; also if nobody can say whether it is."""
-    while not ended.wait(ASK_SECONDS):
-        try:
-            if not keeper.ask("was_cancelled"):
-                continue
-        except ExecutorError:
-            pass
-        worker.stop.set()
-        return
-
-
-def _synced(
-    keeper: RemoteKeeper, key: str, number: int, folder: TravellingFolder
-) -> Callable[[], None]:
-    def synced() -> None:
-        if not keeper.ask("sync", key, number, folder.pack()):
-            raise TrialError(f"{key} was started on another node", fix="nothing: it goes on there")
-
-    return synced
-
-
-def _job_here(job: Job, scratch: Path, paper: bytes | None, data: bytes | None) -> Job:
-    """The job with this node's paths: its scratch folder, its cache, what came with the task."""
-    settings = {name: each for name, each in job.settings.items() if name not in PATHS}
-    changes: dict[str, Any] = {"suite": scratch / "suite", "settings": settings}
-    if paper is not None and job.paper is not None:
-        changes["paper"] = scratch / job.paper.name
-        changes["paper"].write_bytes(paper)
-    local = job.model_copy(update=changes)
-    if data is not None:
-        local.data = _data_here(local.loaded_settings().cache_dir / "travelled", data)
-    return local
-
-
-def _data_here(cache: Path, data: bytes) -> Path:
-    """The data that came with a task, written once a node; without its mark it is half-made."""
-    folder = cache / hashlib.sha256(data).hexdigest()[:16]
-    cache.mkdir(parents=True, exist_ok=True)
-    whole = folder.with_suffix(".whole")
-    with Lease(folder.with_suffix(".lease")):
-        if not whole.exists():
-            TravellingFolder(folder).unpack(data)
-            whole.touch()
-    return folder
