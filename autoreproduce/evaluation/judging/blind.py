@@ -24,6 +24,7 @@ from autoreproduce.evaluation.judging.withheld import (
     addressing_names,
     addressing_strings,
     blind_prose,
+    blind_unparsed,
     text_of_string,
     with_names,
 )
@@ -72,7 +73,8 @@ def blind(program: Program, stem: str = "file") -> Blind:
         text = program.files[path]
         python = _python_tree(text) if path.lower().endswith(".py") else None
         if python is None:
-            blind_text, found = blind_prose(path, text)
+            read = blind_unparsed if path.lower().endswith(".py") else blind_prose
+            blind_text, found = read(path, text)
         else:
             blind_text, found = _blind_python(path, text, python, modules, addressing)
         files.append(BlindFile(name, path, blind_text))

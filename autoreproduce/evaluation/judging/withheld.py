@@ -16,9 +16,11 @@ REMOVED = "[text removed]"
 # What comes before a comment: quoted text, a # within a word, anything else.
 _BEFORE_COMMENT = re.compile(r"""^((?:[^'"#]|'[^']*'|"[^"]*"|(?<=\S)\#)*)(?<!\S)(\#.*)$""")
 _KEY = re.compile(r"[\w.\"'\- ]{0,60}")
+_LITERAL = re.compile(r"""[a-z]{0,2}("[^"\n]*"|'[^'\n]*')([\s+,\\()]*)""", re.IGNORECASE)
 _SIGN = re.compile("[:=]")
 _NAME = re.compile(r"[^\W\d]\w*")
 _PROSE = 3  # words that make a value a text
+_MANY = 40  # pieces of one text; of more, no part is read again by itself
 _SEAM = 300  # characters of a string at which it meets the next: more than any pattern spans
 
 
@@ -58,8 +60,9 @@ def addressing_strings(path: str, tree: ast.AST) -> tuple[list[ast.expr], list[A
     nodes: dict[int, ast.expr] = {}
     found = []
     ends = cache(_ends)  # or lists in lists would be read over and over
-    for group in _string_groups(tree):
-        if any(id(node) in nodes for node in group):
+    for pieces in _string_groups(tree):
+        group = [node for node in pieces if id(node) not in nodes]
+        if not group:
             continue
         texts = [text_of_string(group[0])] if len(group) == 1 else [ends(node) for node in group]
         if any(addresses_judge(between.join(texts)) for between in (" ", "")[: len(texts)]):
@@ -85,23 +88,47 @@ def _string_groups(tree: ast.AST) -> Iterator[list[ast.expr]]:
     """Each string that is no docstring; then the strings of one sum, and of one list or call."""
     docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     yield from ([one] for one in _strings_below(tree) if id(one) not in docstrings)
-    for node in ast.walk(tree):
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node, many = waiting.pop(), False
         if isinstance(node, ast.BinOp | ast.List | ast.Tuple | ast.Set | ast.Call):
             pieces = list(_strings_below(node))
             sentence = isinstance(node, ast.BinOp) or any(" " in text_of_string(p) for p in pieces)
-            if sentence and 1 < len(pieces) <= 40:
+            if sentence and len(pieces) > 1:
                 yield pieces
+            many = sentence and len(pieces) > _MANY
+        waiting += () if many else ast.iter_child_nodes(node)
 
 
 def _strings_below(node: ast.AST) -> Iterator[ast.expr]:
     """The strings in the order of the text; parts of a formatted one are not apart."""
-    for child in ast.iter_child_nodes(node):
+    waiting = [*ast.iter_child_nodes(node)][::-1]
+    while waiting:
+        child = waiting.pop()
         if isinstance(child, ast.JoinedStr) or (
             isinstance(child, ast.Constant) and isinstance(child.value, str | bytes)
         ):
             yield child
         else:
-            yield from _strings_below(child)
+            waiting += [*ast.iter_child_nodes(child)][::-1]
+
+
+def blind_unparsed(path: str, text: str) -> tuple[str, list[Address]]:
+    """Python that can't be parsed, or not within bounds: prose, of which nothing is shown if its
+    strings side by side address a judge.
+    """
+    runs: list[list[str]] = []
+    end = None
+    for literal in _LITERAL.finditer(text):
+        runs += [[]] if literal.start() != end else []
+        runs[-1].append(literal[1][1:-1])
+        end = literal.end()
+    for run in runs:
+        for between in (" ", ""):
+            if len(run) > 1 and addresses_judge(together := between.join(run)):
+                shown = " ".join(together.split())[:200]
+                return REMOVED, [Address(path, 1, "string", shown, "replaced")]
+    return blind_prose(path, text)
 
 
 def blind_prose(path: str, text: str) -> tuple[str, list[Address]]:
