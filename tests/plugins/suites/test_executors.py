@@ -20,8 +20,10 @@ from suite_world import asked, environment, lay_out, run
 from autoreproduce.errors import BudgetError, TrialError, UsageError
 from autoreproduce.files.lease import Lease, hold
 from autoreproduce.models.budget import Budget, Cost
+from autoreproduce.plugins.suites.clusters import ray_task, travelling
+from autoreproduce.plugins.suites.clusters.ray_keeper import Keeper
 from autoreproduce.plugins.suites.clusters.ray_task import STAY
-from autoreproduce.plugins.suites.clusters.travelling import TravellingFolder
+from autoreproduce.plugins.suites.clusters.travelling import TravellingFolder, spooled
 from autoreproduce.plugins.suites.finished_trials import EndedTrial
 from autoreproduce.plugins.suites.job import Job, read_job
 from autoreproduce.plugins.suites.ledger import GrantedBudget, Ledger
@@ -270,6 +272,51 @@ def test_a_program_s_files_travel_whatever_their_names(tmp_path: Path) -> None:
     assert found == {*below, *names, "steps.jsonl"}
     assert (there / "workspace/deep/job.json").read_text() == "deep"
     assert (there / "workspace/deep/job.json").stat().st_mode & 0o777 == 0o755
+
+
+class Near:
+    """A keeper that is asked in this process."""
+
+    def __init__(self, keeper: Keeper) -> None:
+        self.keeper = keeper
+
+    def ask(self, method: str, *given: Any) -> Any:
+        return getattr(self.keeper, method)(*given)
+
+
+def test_a_keeper_and_a_task_exchange_a_folder_in_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(travelling, "PART", 1000)
+    kept, here = tmp_path / "suite/trials/t/v/1", tmp_path / "node"
+    (kept / "workspace").mkdir(parents=True)
+    (kept / "workspace/a").write_text("a" * 5000)
+    (kept / "job.json").write_text("ours")
+    keeper = Keeper(str(tmp_path / "suite"), "k", "n", {})
+    folder = TravellingFolder(here, skip=STAY, last="steps.jsonl")
+
+    def begin() -> int:
+        number = keeper.start("t/v/1")
+        with spooled(iter(lambda: keeper.next_part("t/v/1", number), b"")) as archive:
+            folder.unpack(archive)
+        return number
+
+    synced = ray_task._synced(Near(keeper), "t/v/1", begin(), folder)  # type: ignore[arg-type]
+    assert (here / "workspace/a").read_text() == "a" * 5000 and not (here / "job.json").exists()
+    (here / "workspace/job.json").write_text("theirs" * 1000)
+    (here / "steps.jsonl").write_text("1")
+    (here / "workspace/a").unlink()
+    synced()
+    synced()
+    assert not (kept / "workspace/a").exists() and (kept / "steps.jsonl").read_text() == "1"
+    assert (kept / "workspace/job.json").read_text() == "theirs" * 1000
+    assert (kept / "job.json").read_text() == "ours"
+    with pytest.raises(ValueError, match="no part"):
+        keeper.sync("t/v/1", 1, 0, b"1") and keeper.sync("t/v/1", 1, 7, b"1")
+    assert begin() == 2
+    with pytest.raises(TrialError, match="was started on another node"):
+        synced()
+    assert keeper.next_part("t/v/1", 1) == b""
 
 
 LARGE = """

@@ -107,6 +107,7 @@ class Keeper:
         with self._lock:
             self._starts[key] = number = self._starts.get(key, 0) + 1
             self._packed[key] = self._travelling(key).pack(whole=True)
+            self._forget(key)
         return number
 
     def next_part(self, key: str, number: int) -> bytes:
@@ -123,6 +124,7 @@ class Keeper:
             if self._starts.get(key) != number:
                 return False
             if not place:
+                self._forget(key)
                 self._received[key] = tempfile.TemporaryFile(dir=self.folder)  # noqa: SIM115
         file = self._received[key]
         if file.tell() != place or place + len(part) > 2 * LARGEST:
@@ -131,8 +133,13 @@ class Keeper:
         if not part:
             file.seek(0)
             self._travelling(key).unpack(file)
-            self._received.pop(key).close()
+            self._forget(key)
         return True
+
+    def _forget(self, key: str) -> None:
+        """Let go of what a task has sent of an archive."""
+        if file := self._received.pop(key, None):
+            file.close()
 
     def enter(self, trial: str, journal: Cost) -> LedgerState:
         """See LedgerAccess; so are `refill` and `leave`."""

@@ -95,13 +95,10 @@ class TravellingFolder:
             tree.remove(gone)
         while member := _read(archive, _MEMBER, LONGEST_LINE):
             name, mode, size = member
-            if self._stays("/".join(steps_of(name))):
+            if "/".join(steps_of(name)) in self.skip:
                 raise SandboxError(f"{name!r} came with an archive", fix="let it stay behind")
             tree.write_from(name, archive, mode, size)
         self._sent = self._states()
-
-    def _stays(self, name: str) -> bool:
-        return name in self.skip
 
     def _states(self) -> dict[str, FileState]:
         """The plain files below the root that travel."""
@@ -115,7 +112,7 @@ class TravellingFolder:
                 for found in walked(fd)
                 if found.status is not None
                 and stat.S_ISREG(found.status.st_mode)
-                and not self._stays(found.path)
+                and found.path not in self.skip
             }
         finally:
             os.close(fd)
