@@ -96,6 +96,41 @@ def test_a_reproduction_outlives_its_client_and_another_reads_its_verdict(tmp_pa
         anyio.run(over_stdio, server.base_url, lambda client: read(client, started["job"]))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["paper.tex", "papers/paper.tex"])
+def test_a_paper_of_a_client_shows_the_model_no_secret(tmp_path: Path, name: str) -> None:
+    """`\\input` of a hidden file, an absolute path and `..`, through a server and its job."""
+    here, outside = tmp_path / "here", tmp_path / "outside.tex"
+    (paper := here / name).parent.mkdir(parents=True)
+    for place in (here / ".env", paper.parent / ".env", outside):
+        place.write_text("the-secret")
+    up = os.path.relpath(outside, paper.parent)
+    named = [".env", "./.env", "../.env", str(outside), str(outside)[:-4], up, "~/.env"]
+    asked = "".join(rf"\input{{{each}}}\include{{{each}}}\bibliography{{{each}}}" for each in named)
+    text = "We measure a layer on five data sets. " * 100
+    paper.write_text(rf"\documentclass{{x}}\begin{{document}}{asked}{text}\end{{document}}")
+
+    async def plan(base_url: str) -> None:
+        flags = ["--model", "scripted", "--base-url", base_url]
+        server = StdioServerParameters(
+            command=sys.executable,
+            args=["-m", "autoreproduce", "mcp", *flags],
+            cwd=here,
+            env=environment(tmp_path, HOME=str(here)),
+        )
+        async with Client(stdio_client(server)) as client:
+            job = await call(client, "plan_paper", paper=name)
+            while job["running"]:
+                job = await call(client, "status", job=job["job"], wait_seconds=30)
+
+    with chat_server(lambda request: "no plan") as server:
+        anyio.run(plan, server.base_url)
+        sent = json.dumps([request.body for request in server.requests])
+    assert "five data sets" in sent and "the-secret" not in sent
+    written = [path.read_bytes() for path in (here / "runs").rglob("*") if path.is_file()]
+    assert written and not any(b"the-secret" in each for each in written)
+
+
 @contextmanager
 def http_server(folder: Path, token: str) -> Iterator[str]:
     """`autoreproduce mcp --http` on a free port; its address."""
