@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from autoreproduce.config import Settings
 from autoreproduce.content import folder
 from autoreproduce.errors import UsageError
+from autoreproduce.files.handed_over import TAPE, tapes_elsewhere
 from autoreproduce.models import Models
 from autoreproduce.models.budget import Budget
 from autoreproduce.models.prices import check_price, why_free
@@ -23,6 +24,7 @@ from autoreproduce.plugins import table
 from autoreproduce.runner.settings import refuse_sections
 from autoreproduce.solvers import KINDS, needs_of
 from autoreproduce.task import Task
+from autoreproduce.trials.trial import TrialRecord
 
 KEYS = (
     "OPENAI_API_KEY",
@@ -202,3 +204,16 @@ def _as_recorded(settings: Settings, recorded: dict[str, Any], name: str, path: 
             f"({'.'.join(map(str, first['loc']))}: {first['msg']})",
             fix="replay it with the version of then, or record it again by --record",
         ) from None
+
+
+def tape_inside(record: TrialRecord, folder: Path) -> Path | None:
+    """The tape of a trial of others: a file of its folder, whatever it says. Raises UsageError."""
+    name = str(record.settings.get("model"))
+    path = Path(record.inputs.get("tape") or name.removeprefix(TAPE))
+    tape = folder / path.name if name.startswith(TAPE) else None
+    if (tape and not tape.is_file()) or tapes_elsewhere({**record.settings, "model": ""}, folder):
+        raise UsageError(
+            f"{folder} replays a tape that lies elsewhere, and was not begun here",
+            fix=f"put that tape into {folder} if you trust it, or start another trial",
+        )
+    return tape

@@ -18,11 +18,10 @@ from typing import Any
 from autoreproduce.benchmarks import benchmark_of
 from autoreproduce.config import Settings, digest
 from autoreproduce.errors import UsageError
-from autoreproduce.files.handed_over import TAPE, tapes_elsewhere
 from autoreproduce.models.budget import Budget
 from autoreproduce.models.errors import shown
 from autoreproduce.runner.machine import hardware, versions
-from autoreproduce.runner.open_models import ModelChoice
+from autoreproduce.runner.open_models import ModelChoice, tape_inside
 from autoreproduce.runner.settings import settings_of_others
 from autoreproduce.solvers import refuse_import
 from autoreproduce.task import Task
@@ -242,7 +241,7 @@ def resumed(
         paper_file=inputs.get("paper_file"),
         paper_folder=inputs.get("paper_folder"),
         data=data,
-        tape=inputs.get("tape") if own else _tape_inside(record, folder),
+        tape=inputs.get("tape") if own else tape_inside(record, folder),
         command=record.command,
     )
 
@@ -278,19 +277,6 @@ def _refuse_other_places(record: TrialRecord, folder: Path, data: Path | None, o
             f"{folder} shares its paper with trials in {shared}, and was not begun here",
             fix="start another trial of that paper",
         )
-
-
-def _tape_inside(record: TrialRecord, folder: Path) -> Path | None:
-    """The tape of a trial of others: a file of its folder, whatever it says. Raises UsageError."""
-    name = str(record.settings.get("model"))
-    path = Path(record.inputs.get("tape") or name.removeprefix(TAPE))
-    tape = folder / path.name if name.startswith(TAPE) else None
-    if (tape and not tape.is_file()) or tapes_elsewhere({**record.settings, "model": ""}, folder):
-        raise UsageError(
-            f"{folder} replays a tape that lies elsewhere, and was not begun here",
-            fix=f"put that tape into {folder} if you trust it, or start another trial",
-        )
-    return tape
 
 
 def _with_instruction(task: Task, instruction: str) -> Task:
