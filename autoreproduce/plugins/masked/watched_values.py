@@ -39,7 +39,7 @@ def _walk(value: Any, path: str, found: dict[str, Any], depth: int, above: tuple
         found[path] = ["list", len(value)]
         parts = list(enumerate(value))
     elif isinstance(value, (set, frozenset)):
-        found[path] = ["set", sorted(map(repr, value))[:SHOWN]]
+        found[path] = ["set", sorted(map(_text, value))[:SHOWN]]
     elif isinstance(value, (type, types.ModuleType)) or (callable(value) and not vars_of(value)):
         found[path] = ["callable"]
     elif hasattr(value, "__next__"):
@@ -62,7 +62,6 @@ def vars_of(value: Any) -> dict[str, Any]:
 def _plain_leaf(value: Any) -> list[Any] | None:
     """The leaf of a number, a text, an array or a list of numbers; None for anything else."""
     leaf: list[Any] | None = None
-    numbers = isinstance(value, (list, tuple)) and value and not hasattr(value, "_fields")
     if value is None:
         leaf = ["none"]
     elif isinstance(value, (bool, int, float)) and abs(value) < 1e300:
@@ -70,14 +69,34 @@ def _plain_leaf(value: Any) -> list[Any] | None:
     elif isinstance(value, float):  # not finite, or nearly so
         leaf = ["number", value]
     elif isinstance(value, (int, str, bytes)):
-        leaf = ["text", repr(value)[:400]]
-    elif numbers and all(type(each) in (int, float, bool) for each in value):
-        leaf = _array([len(value)], [float(each) for each in value])
+        leaf = ["text", _text(value)[:400]]
+    elif isinstance(value, (list, tuple)):
+        numbers = None if hasattr(value, "_fields") else _numbers(value)
+        leaf = _array([len(value)], numbers) if numbers else None
     elif hasattr(value, "shape") and not hasattr(value, "iloc"):
         leaf = ["other"]
         with contextlib.suppress(Exception):
             leaf = _array_leaf(value)
     return leaf
+
+
+def _numbers(values: Any) -> list[float] | None:
+    """The numbers of a list, numpy's own among them; None where it holds anything else."""
+    found: list[float] = []
+    for each in values:
+        if type(each) not in (int, float, bool) and getattr(each, "shape", None) != ():
+            return None
+        leaf = _plain_leaf(each)
+        if leaf is None or leaf[0] != "number":
+            return None
+        found.append(leaf[1])
+    return found
+
+
+def _text(value: Any) -> str:
+    """How a value is written, numpy's texts and numbers as Python's own."""
+    item = getattr(value, "item", None)
+    return repr(item() if item and getattr(value, "shape", None) == () else value)
 
 
 def _array_leaf(value: Any) -> list[Any]:

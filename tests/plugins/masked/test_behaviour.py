@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hand_made import hand_made, judged, place, with_spread
 
@@ -51,6 +52,17 @@ def test_a_right_body_passes_both(tmp_path: Path) -> None:
     right = "total = 0.0\n    for x, y in points:\n        total += y * x\n    return total / sum(x ** 2 for x, y in points)"
     found = judged(hand_made(tmp_path, LINE, "slope"), BODY, right)
     assert found.kind == "passed" and found.behaviour["main.py::slope"].calls == 2
+
+
+def test_numbers_of_a_pair_may_be_numpys_or_pythons(tmp_path: Path) -> None:
+    """A pair is the same whether its numbers came out of an array or were made plain on the way."""
+    source = "import json\nimport numpy as np\n\ndef pair(x):\n    return x[0] + 1, x[1]\n\nv = pair(np.ones(2))\nprint(json.dumps({'v': float(v[0])}))"
+    task = hand_made(tmp_path, source, "pair")
+    assert (
+        judged(task, "return x[0] + 1, x[1]", "return float(x[0]) + 1, float(x[1])").kind
+        == "passed"
+    )
+    assert not judged(task, "return x[0] + 1, x[1]", "return float(x[0]) + 1, 1.5").strict.passed
 
 
 # program, function, a piece of it, another way to write it, a wrong one
@@ -195,13 +207,21 @@ def test_values_that_are_alike() -> None:
         (nan, nan),
         ({"a": None, "b": {1, 2}}, {"b": {2, 1}, "a": None}),
         (1.0, 1.0 + 1e-6),
+        ((np.float64(1.0), np.float64(2.0)), (1.0, 2.0)),
+        ([1, True, 2.5], [np.int64(1), np.bool_(True), np.float32(2.5)]),
+        (np.str_("x"), "x"),
+        ({np.int64(1), np.str_("x")}, {1, "x"}),
     ]:
+        assert not unlike(call(other), call(one)), (one, other)
         assert not unlike(call(one), call(other))
     for one, other in [
         ([1.0, 2.0], [2.0, 1.0]),
         (nan, 0.0),
         ({"a": 1}, {"a": 1, "b": 2}),
         ("x", "y"),
+        ((np.float64(1.0), 2.0), (2.0, 1.0)),
+        ((np.float64(1.0), None), (1.0, 2.0)),
+        ([10**400, 1], [1, 1]),
         (1.0, 1.001),
         (None, 0.0),
         ([1.0] * 1000, [1.0] * 601 + [1.5] + [1.0] * 398),
