@@ -107,7 +107,7 @@ def behaviour_of(watch: Watch, submission: Path) -> Behaviour:
     wanted, calls = recording_of(watch)
     if wanted.missing:
         return Behaviour(passed=None, reason=wanted.missing)
-    found, why, _ = _replay(watch, calls, wanted, submission)
+    found, why, _ = _replay(watch, calls, wanted, submission, watch.timeout)
     reason = compared(wanted, found)
     if reason and not found:
         reason = why
@@ -117,9 +117,9 @@ def behaviour_of(watch: Watch, submission: Path) -> Behaviour:
 
 
 def replayed(watch: Watch, submission: Path) -> dict[int, list[Call]]:
-    """What the submission's function does with the recorded calls; see behaviour_of."""
+    """What a faulty body does with the recorded calls; one that hangs is stopped early."""
     wanted, calls = recording_of(watch)
-    return _replay(watch, calls, wanted, submission)[0]
+    return _replay(watch, calls, wanted, submission, 15 + 5 * wanted.seconds)[0]
 
 
 def compared(
@@ -182,14 +182,14 @@ def _record(watch: Watch) -> tuple[int, bytes, str]:
 
 def _outcomes(watch: Watch, calls: bytes, recording: Recording) -> Recording:
     """The recording with the outcomes of the original, whose steadiness a second run shows."""
-    first, why, seconds = _replay(watch, calls, recording, None)
+    first, why, seconds = _replay(watch, calls, recording, None, watch.timeout)
     usable = {n: each for n, each in first.items() if each and "unusable" not in each[0]}
     if not usable:
         lost = next((each[0]["unusable"] for each in first.values() if each), why)
         return recording.model_copy(update={"missing": f"its calls cannot be made again: {lost}"})
     draws = any(each[0]["drew"] for each in usable.values())
     recording = recording.model_copy(update={"draws": draws, "seconds": seconds})
-    again, _, _ = _replay(watch, calls, recording, None)
+    again, _, _ = _replay(watch, calls, recording, None, watch.timeout)
     update: dict[str, object] = {"outcomes": usable}
     if draws:
         update["outcomes"] = {n: again[n] for n in usable if n in again}
@@ -200,11 +200,10 @@ def _outcomes(watch: Watch, calls: bytes, recording: Recording) -> Recording:
 
 
 def _replay(
-    watch: Watch, calls: bytes, recording: Recording, submission: Path | None
+    watch: Watch, calls: bytes, recording: Recording, submission: Path | None, limit: float
 ) -> tuple[dict[int, list[Call]], str, float]:
     """The outcomes by call of the original or a submission's function, or why there are none."""
-    slow = watch.timeout if submission is None else 15 + 5 * recording.seconds
-    timeout = min(watch.timeout, slow)
+    timeout = min(watch.timeout, limit)
     with temporary_folder("replay-") as made:
         workspace = made / "w"
         done = _watched_run(

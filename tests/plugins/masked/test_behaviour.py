@@ -65,6 +65,13 @@ def test_numbers_of_a_pair_may_be_numpys_or_pythons(tmp_path: Path) -> None:
     assert not judged(task, "return x[0] + 1, x[1]", "return float(x[0]) + 1, 1.5").strict.passed
 
 
+@pytest.mark.slow
+def test_a_right_body_on_a_busy_machine_has_as_long_as_the_program(tmp_path: Path) -> None:
+    """It was called wrong where others' work made its calls take 15 s longer than the recording."""
+    task = hand_made(tmp_path, LINE, "slope")
+    assert judged(task, BODY, f"import time; time.sleep(9); {BODY}").kind == "passed"
+
+
 # program, function, a piece of it, another way to write it, a wrong one
 KINDS = {
     "an array": (
