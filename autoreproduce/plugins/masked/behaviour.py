@@ -119,7 +119,12 @@ def behaviour_of(watch: Watch, submission: Path) -> Behaviour:
 def replayed(watch: Watch, submission: Path) -> dict[int, list[Call]]:
     """What a faulty body does with the recorded calls; one that hangs is stopped early."""
     wanted, calls = recording_of(watch)
-    return _replay(watch, calls, wanted, submission, 15 + 5 * wanted.seconds)[0]
+    return _replay(watch, calls, wanted, submission, _patience(wanted))[0]
+
+
+def _patience(wanted: Recording) -> float:
+    """Seconds after which a faulty body is taken to hang."""
+    return 15 + 5 * wanted.seconds
 
 
 def compared(

@@ -39,7 +39,7 @@ def _walk(value: Any, path: str, found: dict[str, Any], depth: int, above: tuple
         found[path] = ["list", len(value)]
         parts = list(enumerate(value))
     elif isinstance(value, (set, frozenset)):
-        found[path] = ["set", sorted(map(_text, value))[:SHOWN]]
+        found[path] = ["set", sorted(map(_plainly, value))[:SHOWN]]
     elif isinstance(value, (type, types.ModuleType)) or (callable(value) and not vars_of(value)):
         found[path] = ["callable"]
     elif hasattr(value, "__next__"):
@@ -69,9 +69,9 @@ def _plain_leaf(value: Any) -> list[Any] | None:
     elif isinstance(value, float):  # not finite, or nearly so
         leaf = ["number", value]
     elif isinstance(value, (int, str, bytes)):
-        leaf = ["text", _text(value)[:400]]
+        leaf = ["text", _plainly(value)[:400]]
     elif isinstance(value, (list, tuple)):
-        numbers = None if hasattr(value, "_fields") else _numbers(value)
+        numbers = None if hasattr(value, "_fields") else _all_numbers(value)
         leaf = _array([len(value)], numbers) if numbers else None
     elif hasattr(value, "shape") and not hasattr(value, "iloc"):
         leaf = ["other"]
@@ -80,7 +80,7 @@ def _plain_leaf(value: Any) -> list[Any] | None:
     return leaf
 
 
-def _numbers(values: Any) -> list[float] | None:
+def _all_numbers(values: Any) -> list[float] | None:
     """The numbers of a list, numpy's own among them; None where it holds anything else."""
     found: list[float] = []
     for each in values:
@@ -93,7 +93,7 @@ def _numbers(values: Any) -> list[float] | None:
     return found
 
 
-def _text(value: Any) -> str:
+def _plainly(value: Any) -> str:
     """How a value is written, numpy's texts and numbers as Python's own."""
     item = getattr(value, "item", None)
     return repr(item() if item and getattr(value, "shape", None) == () else value)
