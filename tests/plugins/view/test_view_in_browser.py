@@ -16,6 +16,8 @@ import tiny
 from chat_server import Answer, chat_server
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.keys import Keys
 
 from autoreproduce.benchmarks.reproducebench.tasks import load_task
 from autoreproduce.evaluation.judging.submitted_code import Program
@@ -108,6 +110,8 @@ def test_a_trial_is_watched_stopped_and_resumed_without_a_reload(
             browser.execute_script("window.loaded = 1")
             seen_running.set()
             wait_for(lambda: "measured" in text_of(browser, "#now .status"), "measured", 120)
+            assert not text_of(browser, "pre.output"), "the sentence comes first"
+            click(browser, "#now summary")
             assert "squared error" in text_of(browser, "pre.output")
             assert browser.execute_script("return window.loaded") == 1
             severe = [each for each in browser.get_log("browser") if each["level"] == "SEVERE"]
@@ -120,6 +124,27 @@ def test_a_trial_is_watched_stopped_and_resumed_without_a_reload(
             assert server.stdout is not None
             server.stdout.close()
         assert server.returncode == 0
+
+
+def reached_by_tab(browser: Any) -> None:
+    """Each part that takes the keyboard is reached, and shows that it has it."""
+    asked = """const all = 'a[href], button, input:not([type=hidden]), select, summary, [tabindex="0"]';
+    return [...document.querySelectorAll(all)].filter(e => e.checkVisibility() && !e.disabled)
+      .map((e, n) => { e.dataset.place = n; return e.outerHTML.slice(0, 80); })"""
+    told = """const e = document.activeElement, s = getComputedStyle(e);
+    return [e.dataset.place ?? "", s.outlineStyle !== "none" && parseFloat(s.outlineWidth) > 0]"""
+    parts = browser.execute_script(asked)
+    browser.execute_script("document.activeElement.blur()")
+    reached = set()
+    for _ in range(len(parts) + 5):
+        browser.switch_to.active_element.send_keys(Keys.TAB)
+        place, shown = browser.execute_script(told)
+        if place:
+            assert shown, parts[int(place)]
+            reached.add(int(place))
+    assert reached == set(range(len(parts))), [
+        part for n, part in enumerate(parts) if n not in reached
+    ]
 
 
 def test_a_list_is_searched_curves_are_live_and_several_trials_are_compared(
@@ -138,6 +163,7 @@ def test_a_list_is_searched_curves_are_live_and_several_trials_are_compared(
         browser.get(address_of(server))
         wide = "return [...document.querySelectorAll('.scroll')].every(e => e.scrollWidth <= e.clientWidth)"
         assert browser.execute_script(wide), "nothing is clipped"
+        reached_by_tab(browser)
         boxes = browser.find_elements("css selector", "#trials input[type=checkbox]")
         assert not browser.find_element("id", "compare").is_enabled()
         for box in boxes:
@@ -168,6 +194,17 @@ def test_a_list_is_searched_curves_are_live_and_several_trials_are_compared(
         live.output("epoch 5/8 loss 0.2\n")
         wait_for(lambda: "to 0.2" in browser.execute_script(drawn), "the same chart goes on")
         assert "logarithmic" in text_of(browser, "#plots")
+        live.rows([{"step": float(n), "val_error": 1.0 / n} for n in range(1, 6)])
+        live.output("saved\n")
+        wait_for(lambda: "val error" in text_of(browser, "#plots"), "what it wrote into files")
+        read = "return [...document.querySelectorAll('#plots canvas')].map(c => c.ariaLabel).join()"
+        wait_for(lambda: "val error by step" in browser.execute_script(read), "by its own counter")
+        hover = "return [...document.querySelectorAll('#plots .u-legend')][0].innerText"
+        plot = browser.find_element("css selector", "#plots .u-over")
+        ActionChains(browser).move_to_element_with_offset(plot, -140, 0).perform()
+        wait_for(lambda: "0.2" not in browser.execute_script(hover), "the value under the cursor")
+        assert "loss" in browser.execute_script(hover)
+        reached_by_tab(browser)
     finally:
         server.terminate()
         server.wait(20)
