@@ -73,6 +73,13 @@ def bench_of(folder: Path, main: str, code: Scripted, **settings: Any) -> Iterat
             sandbox.close()
 
 
+def test_an_expectation_that_the_full_run_refutes_is_a_warning(tmp_path: Path) -> None:
+    with bench_of(tmp_path, DONE + 'print("expected E1: no, 0.25")\n', Scripted()) as bench:
+        bench.expectations = ["E1: below 0.1"]
+        found = run_in_full(bench)
+    assert found.warnings == ("an expectation does not hold: E1: below 0.1 (the run: 0.25)",)
+
+
 def ended(folder: Path, main: str, code: Scripted, **settings: Any) -> PhaseResult:
     """How the full run of `main` ended."""
     with bench_of(folder, main, code, **settings) as bench:

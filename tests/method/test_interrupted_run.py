@@ -186,6 +186,15 @@ def test_a_checkpoint_that_cannot_be_read_costs_no_question(tmp_path: Path) -> N
     assert [run.ok for run in runs_of(tmp_path)] == [False, False, True]
 
 
+def test_no_expectation_is_held_against_decoys(tmp_path: Path) -> None:
+    """What a program prints of its error is wrong there, so the warning would be."""
+    written = 'import json\njson.dump({"metrics": {"mse": 9}}, open("metrics.json", "w"))\n'
+    with bench_of(tmp_path, "process", written + 'print("expected E1: no, 9")\n') as bench:
+        bench.expectations = ["E1: below 0.1"]
+        found = run_in_full(bench)
+    assert found.run is not None and found.run.execution.decoys and found.warnings == ()
+
+
 def test_what_lies_in_the_workspace_is_not_carried_into_the_first_run(tmp_path: Path) -> None:
     with bench_of(tmp_path, "process", "print(open('checkpoint.pt').read())") as bench:
         bench.workspace.tree.write("checkpoint.pt", "of a dry run")
