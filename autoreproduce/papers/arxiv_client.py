@@ -178,7 +178,8 @@ def _query(settings: Settings, search: arxiv.Search) -> list[ArxivEntry]:
         arxiv.ArxivError,
         requests.RequestException,
         ValueError,
-    ) as error:  # ValueError: a date, an id
+        UsageError,
+    ) as error:  # a date, an id that is none
         raise _unreachable(settings.papers.arxiv_api, type(error).__name__) from error
 
 

@@ -167,6 +167,16 @@ def test_a_feed_of_arxiv_ends_in_time_and_size(
     assert time.monotonic() - began < 8
 
 
+def test_an_id_that_is_none_is_arxivs_fault_and_not_the_users(tmp_path: Path) -> None:
+    entry = b"<entry><id>http://arxiv.org/abs/../../etc/2301.12664v1</id><title>A</title>"
+    entry += b"<published>2023-01-30T00:00:00Z</published><updated>2023-01-30T00:00:00Z</updated>"
+    feed = FEED + entry + b"<summary>B</summary></entry></feed>"
+    with raw_server(lambda _: iter([whole(feed)])) as server:
+        settings = Settings(arxiv_api=server.url, cache_dir=tmp_path)
+        with pytest.raises(UnreachableError):
+            arxiv_client.search_title(settings, "A paper")
+
+
 TITLE = "A great paper about things"
 
 
