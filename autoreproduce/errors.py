@@ -11,6 +11,9 @@ Anything that a user, a network or a model can cause is one of these; everything
 keeps its traceback. `cli` prints the message alone and exits with `exit_code`.
 """
 
+import difflib
+from collections.abc import Iterable
+
 
 class AutoReproduceError(Exception):
     """The base of all: one clear line for the user."""
@@ -57,6 +60,15 @@ class TrialError(AutoReproduceError):
     """A trial folder that cannot be used: locked, made with other settings, or damaged."""
 
     kind = "trial"
+
+
+class SolverError(AutoReproduceError):
+    """A solver of the user's own that raised, or submitted nothing: once it is corrected, the same
+    command resumes the trial.
+    """
+
+    exit_code = 1
+    kind = "solver"
 
 
 class ModelError(AutoReproduceError):
@@ -214,3 +226,9 @@ def error_classes() -> dict[str, type[AutoReproduceError]]:
     """The classes of this module by their kind."""
     classes = [each for each in globals().values() if isinstance(each, type)]
     return {each.kind: each for each in classes if issubclass(each, AutoReproduceError)}
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The question "did you mean X? ", or "" if no name is close."""
+    close = difflib.get_close_matches(name, list(known), 1, cutoff=0.7)
+    return f"did you mean {close[0]}? " if close else ""

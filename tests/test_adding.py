@@ -5,6 +5,7 @@ processes of their own run a trial and a suite with it.
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -232,6 +233,21 @@ def added(tmp_path_factory: pytest.TempPathFactory) -> Path:
     how = ["--no-index", "--no-deps", "--no-build-isolation", "--target", str(target)]
     subprocess.run([*pip, *how, str(source)], check=True, capture_output=True)
     return target
+
+
+def test_the_handbooks_package_installs_again_beside_the_runs_that_it_made(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[1] / "docs/extending.md").read_text(encoding="utf-8")
+    project, plugin, solver = re.findall(r"```(?:toml|python)\n(.*?)```", text, re.DOTALL)[:3]
+    for name in ("my_package", "runs"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "pyproject.toml").write_text(project)
+    (tmp_path / "my_package/__init__.py").write_text(plugin)
+    (tmp_path / "my_package/counts.py").write_text(solver)
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    how = ["--no-index", "--no-deps", "--no-build-isolation", "--target", str(tmp_path / "there")]
+    done = subprocess.run([*pip, *how, str(tmp_path)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "there/my_package/counts.py").is_file()
 
 
 def run(added: Path, place: Path, *arguments: str) -> list[Any]:

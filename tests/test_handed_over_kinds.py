@@ -137,7 +137,7 @@ IMPORTERS = {
     *("__init__.py", "benchmarks/__init__.py", "cli/app.py", "evaluation/scorers/__init__.py"),
     *("files/confined.py", "plugins/__init__.py", "plugins/integrations/__init__.py"),
     *("runner/executors/__init__.py", "sandboxes/__init__.py", "sandboxes/pip_for_sandbox.py"),
-    *("solvers/__init__.py", "solvers/autoreproduce.py"),
+    *("solvers/__init__.py", "solvers/own_code.py", "solvers/autoreproduce.py"),
     "benchmarks/reproducebench/task_code.py",  # of the content that ships
     "method/short_run.py",  # runs in the sandbox
     "plugins/integrations/inspect_tasks.py",  # of the plugins' own declarations

@@ -126,8 +126,7 @@ class LazyGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """As Typer's; for an unknown command UsageError with the nearest name."""
         if args[0] not in COMMANDS:
-            from autoreproduce.cli.help import nearest
-            from autoreproduce.errors import UsageError
+            from autoreproduce.errors import UsageError, nearest
 
             subcommand = f"did you mean bench {args[0]}? " if args[0] in BENCH else ""
             raise UsageError(
@@ -146,7 +145,8 @@ class LazyGroup(TyperGroup):
             shown = {name: one.text for name, one in commands.items() if name not in SELDOM}
             for number, (name, text) in enumerate(shown.items()):
                 formatter.write(f"{'' if number else title:<10} {name:<10} {text}\n")
-        formatter.write(f"{FOOT}\n")
+        seldom = ", ".join(name for name in COMMANDS if name in SELDOM)
+        formatter.write(f"{FOOT}{seldom}, --version, --install-completion\n")
 
 
 def _command_in(place: str, name: str) -> Any:
@@ -163,7 +163,7 @@ HEAD = (
     "autoreproduce [reproduce] --arxiv 2301.12664 --task Darcy\n"
     "Reproduces experiments of machine-learning papers, and measures who can."
 )
-FOOT = "COMMAND --help shows a command's options.  --version  --install-completion"
+FOOT = "COMMAND -h: options. Also "
 app = typer.Typer(
     cls=LazyGroup, pretty_exceptions_enable=False, rich_markup_mode=None, no_args_is_help=False
 )

@@ -4,17 +4,16 @@
 first, and `--help-all` shows the rest in panels by subsystem. An option without a panel matters.
 """
 
-import difflib
 import re
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
-from autoreproduce.errors import UsageError
+from autoreproduce.errors import UsageError, nearest
 
 SCREEN = 24  # lines of a terminal
 ALL = "--help-all"
@@ -138,18 +137,11 @@ def one_line(error: TyperException) -> UsageError:
     """What Typer says of the command line, as one line with the nearest name."""
     ctx = getattr(error, "ctx", None)
     path = ctx.command_path if ctx else "autoreproduce"
-    if option := getattr(error, "option_name", None):
+    if option := getattr(error, "option_name", None) if hasattr(error, "possibilities") else None:
         known = [name for each in ctx.command.params for name in each.opts] if ctx else []
-        if option not in known:
-            return UsageError(
-                f"{path.split(' ', 1)[-1]} has no option {option}",
-                fix=f"{nearest(option, known)}`{path} {ALL}` shows what it takes",
-            )
+        return UsageError(
+            f"{path.split(' ', 1)[-1]} has no option {option}",
+            fix=f"{nearest(option, known)}`{path} {ALL}` shows what it takes",
+        )
     message = " ".join(error.format_message().split()).rstrip(".")
     return UsageError(message, fix=f"see `{path} --help`")
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """The question "did you mean X? ", or "" if no name is close."""
-    close = difflib.get_close_matches(name, list(known), 1, cutoff=0.7)
-    return f"did you mean {close[0]}? " if close else ""

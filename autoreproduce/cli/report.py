@@ -45,6 +45,8 @@ def report(
 @app.command()
 def badge(*, folder: Annotated[Path, typer.Argument(help="a trial's folder")]) -> None:
     """Write a trial's badge.svg, and print its line for a README."""
-    from autoreproduce.evaluation.report.badge import write_badge
+    from autoreproduce.evaluation.report.badge import NAME, write_badge
 
-    print(write_badge(folder))
+    line = write_badge(folder)
+    typer.echo(f"The picture is {folder / NAME}: copy it beside the README.", err=True)
+    print(line)

@@ -118,7 +118,7 @@ def _from_anywhere(
     if arxiv_id is None and digest is None:
         raise UsageError("no paper is named", fix="give --arxiv ID or --paper FILE")
     reason = (
-        "--offline fetches nothing" if settings.papers.offline else "The task names no arXiv id"
+        "The setting offline is on" if settings.papers.offline else "The task names no arXiv id"
     )
     if arxiv_id is not None and not settings.papers.offline:
         try:

@@ -44,6 +44,7 @@ from autoreproduce.runner.signals import undisturbed
 from autoreproduce.sandboxes.modules import check_modules
 from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.solvers import open_solver
+from autoreproduce.solvers.own_code import submitted
 from autoreproduce.task import Task
 from autoreproduce.trials.live import LiveRecord
 from autoreproduce.trials.machines import add_machine
@@ -239,7 +240,7 @@ def _submission(
             "sandbox.json", json.dumps({**here, "isolated": not sandboxes.unisolated}) + "\n"
         )
         check_modules(sandbox, task.modules)
-        return solver.solve(task, models, sandbox, trial)
+        return submitted(request.solver, solver, task, models, sandbox, trial)
     except (ReplyError, UnusableModelError) as error:
         return Submission("failed", str(error), trial.phase_name)
     finally:

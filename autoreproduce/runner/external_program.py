@@ -18,6 +18,7 @@ from autoreproduce.evaluation.judging.submitted_code import (
     opened_source,
     program_at,
 )
+from autoreproduce.evaluation.judging.unpacking import is_url
 from autoreproduce.evaluation.outside_run import OutsideRun, at_seed, read_beside
 from autoreproduce.evaluation.submission import (
     NOT_RUN,
@@ -168,6 +169,11 @@ def submitted_program(request: ScoreRequest, root: Path) -> Program:
 def named_task(request: ScoreRequest) -> Task:
     """The task of a program that is no trial. Raises UsageError if none is named."""
     if request.task is None:
+        if not is_url(request.path) and not Path(request.path).exists():
+            raise UsageError(
+                f"{request.path} does not exist",
+                fix="name a trial's folder, a folder of trials, or a program with --task NAME",
+            )
         raise UsageError(
             f"{shown(request.path)} is a program, not a trial",
             fix="add --task NAME, or --paper and --metric",

@@ -123,6 +123,10 @@ def task_rows(settings: Settings) -> Iterator[dict[str, Any]]:
             }
 
 
+RUNS = "The demo can run here: autoreproduce --task Darcy --model tape. What's missing is optional."
+RUNS_NOT = "No trial can run here yet: it needs git, and Docker Engine or bubblewrap with torch."
+
+
 def print_checks(settings: Settings, as_json: bool) -> bool:
     """A line a check; True if a trial can run."""
     from autoreproduce.runner.doctor import checks
@@ -135,4 +139,7 @@ def print_checks(settings: Settings, as_json: bool) -> bool:
             fix = f": {check.fix}" if check.fix else ""
             print(f"{'ok     ' if check.ok else 'missing'}  {check.name}: {check.found}{fix}")
     ok = {check.name: check.ok for check in found}
-    return ok["git"] and (ok["Docker Engine"] or (ok["bubblewrap"] and ok["torch"]))
+    runs = ok["git"] and (ok["Docker Engine"] or (ok["bubblewrap"] and ok["torch"]))
+    if not as_json:
+        print(RUNS if runs else RUNS_NOT)
+    return runs

@@ -7,8 +7,9 @@ from collections.abc import Collection
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Protocol
 
-from autoreproduce.errors import UsageError
+from autoreproduce.errors import UsageError, nearest
 from autoreproduce.plugins import installed, table
+from autoreproduce.solvers.own_code import checked_needs, load_class, make
 
 if TYPE_CHECKING:
     from autoreproduce.contracts import Need, Sandbox, Submission
@@ -24,6 +25,7 @@ SOLVERS = {
 }
 KINDS = table("solver_kinds")  # by the prefix of a solver's name
 ALTERED = "reference:"
+SHIPPED = "autoreproduce."  # begins the place of a solver that is none of a user's own
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+(\.ya?ml)?")  # a file beside, and none elsewhere
 
 
@@ -47,9 +49,9 @@ def open_solver(name: str, **options: Any) -> Solver:
     for an agent that is a program of its own, `reference:NAME` for an altered program of the task's
     file, or `module:Class` of the user's own.
 
-    Raises UsageError for an unknown one.
+    Raises UsageError for an unknown one, and one that can't be loaded or made.
     """
-    solver: Solver = _class_of(name)(**options)
+    solver: Solver = make(name, _class_of(name), options)
     return solver
 
 
@@ -79,13 +81,22 @@ def refuse_import(name: str, named_by: str, typed: Collection[str], flag: str) -
 
 def needs_of(name: str) -> frozenset[Need]:
     """What the solver of that name needs, as its class says. Raises UsageError as `open_solver`."""
-    needs: frozenset[Need] | None = getattr(_class_of(name), "needs", None)
-    if needs is None:
-        raise UsageError(
-            f"the solver {name} does not say what it needs",
-            fix='give its class needs = frozenset({"model"})',
-        )
-    return needs
+    return checked_needs(name, _class_of(name))
+
+
+def refuse_faulty(name: str) -> None:
+    """Raise UsageError as `needs_of`, without importing a solver that ships."""
+    if not SOLVERS.get(name, "").startswith(SHIPPED):
+        needs_of(name)
+
+
+def unknown_solver(name: str) -> UsageError:
+    """The error for a name that no table has, with what it may have meant."""
+    return UsageError(
+        f"unknown solver {name}",
+        fix=f"{nearest(name, SOLVERS)}choose among {', '.join(SOLVERS)}, agent:NAME, or your own "
+        "as module:Class",
+    )
 
 
 def _class_of(name: str) -> Any:
@@ -97,18 +108,8 @@ def _class_of(name: str) -> Any:
 
         return altered_solver_class(name.removeprefix(ALTERED))
     place = SOLVERS.get(name, name)
-    module, colon, attribute = place.partition(":")
-    if not colon:
-        raise UsageError(
-            f"unknown solver {name}",
-            fix=f"choose among {', '.join(SOLVERS)}, agent:NAME, or your own as module:Class",
-        )
-    try:
+    if ":" not in place:
+        raise unknown_solver(name)
+    if name in SOLVERS and place.startswith(SHIPPED):
         return resolve_name(place)
-    except (ModuleNotFoundError, AttributeError) as error:
-        own = (module, module.partition(".")[0], attribute)
-        if name in SOLVERS or getattr(error, "name", "") not in own:
-            raise
-        raise UsageError(
-            f"the solver {name} cannot be imported ({error})", fix="is it on PYTHONPATH?"
-        ) from None
+    return load_class(name, place)

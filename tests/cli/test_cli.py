@@ -91,6 +91,7 @@ def test_all_commands_and_what_matters_of_reproduce_fit_on_one_screen() -> None:
     for shown in (helped("--help"), helped(), helped("reproduce", "--help")):
         assert len(shown.splitlines()) <= SCREEN
         assert max(map(len, shown.splitlines())) <= 80
+    assert {"graph", "badge"} <= set(helped("--help").replace(",", "").split())
     shown = helped("reproduce", "--help")
     main = [
         "arxiv",
@@ -141,6 +142,7 @@ def test_every_option_says_what_it_does(name: str) -> None:
         (["resume", "x", "--k", "5"], "resume has no option --k"),
         (["bench", "prepar"], "'prepare'"),
         (["report"], "Missing argument 'folder': see `autoreproduce report --help`"),
+        (["--out"], "requires an argument: see `autoreproduce"),
         (["--trial", "one"], "Invalid value for '--trial'"),
     ],
 )

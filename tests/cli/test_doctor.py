@@ -82,7 +82,10 @@ def test_docker_is_found(tmp_path: Path) -> None:
     ],
 )
 def test_a_trial_needs_git_and_a_sandbox_whose_python_has_torch(
-    monkeypatch: pytest.MonkeyPatch, lacks: list[str], can_run: bool
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    lacks: list[str],
+    can_run: bool,
 ) -> None:
     names = ("Docker Engine", "bubblewrap", "git", "GPU", "torch")
     monkeypatch.setattr(
@@ -90,3 +93,5 @@ def test_a_trial_needs_git_and_a_sandbox_whose_python_has_torch(
         lambda _: [Check(name, name not in lacks, "") for name in names],
     )
     assert print_checks(Settings(), as_json=False) is can_run
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("The demo can run here" if can_run else "No trial can run here yet")

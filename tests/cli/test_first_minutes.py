@@ -136,6 +136,12 @@ def test_a_suite_takes_a_price(tmp_path: Path) -> None:
     assert "no option" not in done.stderr
 
 
+@pytest.mark.parametrize("arguments", [["score", "nosuch"], ["mask", "nosuch", "--suggest"]])
+def test_what_does_not_exist_is_said_not_to_exist(tmp_path: Path, arguments: list[str]) -> None:
+    done = autoreproduce(tmp_path, *arguments)
+    assert done.returncode == 2 and "nosuch" in done.stderr and "exist" in done.stderr, done.stderr
+
+
 @pytest.mark.slow
 def test_a_model_that_only_apologises_ends_the_trial_with_what_it_said(ours: Path) -> None:
     with chat_server(lambda _: "I am sorry, I cannot help with that.") as server:

@@ -57,7 +57,9 @@ def print_reproduce_preview(
     from autoreproduce.runner.find import find_or_make_task
     from autoreproduce.runner.preview import preview_paper, preview_trial
     from autoreproduce.runner.whole_paper.plan import paper_source
+    from autoreproduce.solvers import refuse_faulty
 
+    refuse_faulty(solver)
     _, arxiv, paper, *_ = asked
     if experiments:
         found = preview_paper(paper_source(arxiv, paper), settings, experiments)

@@ -91,7 +91,10 @@ def _stopped_sentence(outcome: Outcome) -> str:
     else:
         where = "Stopped before the full run"
     reason = _clause(outcome.reason).removesuffix(": the same command resumes it")
-    return f"{where}: {reason}. The same command resumes it."
+    end = "" if reason.endswith("?") else "."
+    return f"{where}: {reason}{end}" + (
+        "" if "same command" in reason else " The same command resumes it."
+    )
 
 
 def _failed_sentence(outcome: Outcome) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from autoreproduce.errors import SourceError, UsageError
+from autoreproduce.evaluation.report.wording import plural
 from autoreproduce.files.bounded import parse_json
 from autoreproduce.files.shared import file_inside
 from autoreproduce.plugins.masked.compare import paths_of
@@ -54,14 +55,14 @@ def audit_text(dataset: Dataset, faults: list[Fault]) -> str:
     kinds = "/".join(dataset.generations) or "none"
     listed = ", ".join(f"n={n}: {len(rows)}" for n, rows in sorted(dataset.listed.items()))
     lines = [
-        f"{dataset.folder}: {len(papers)} papers, {functions} functions, {experiments} "
-        f"experiments; lists: {kinds}",
+        f"{dataset.folder}: {plural(len(papers), 'paper')}, {plural(functions, 'function')}, "
+        f"{plural(experiments, 'experiment')}; lists: {kinds}",
         f"listed tasks: {listed or 'none'}",
     ]
     for kind in sorted({fault.kind for fault in faults}):
         of_kind = [fault for fault in faults if fault.kind == kind]
         lines += ["", f"{kind} ({len(of_kind)})", *(f"  {fault}" for fault in of_kind)]
-    return "\n".join([*lines, "", f"{len(faults)} faults" if faults else "no fault"])
+    return "\n".join([*lines, "", plural(len(faults), "fault") if faults else "no fault"])
 
 
 def _paper_files(paper: MaskedPaper, faults: Faults) -> None:

@@ -98,6 +98,8 @@ def mask(
     from autoreproduce.sandboxes.package_lists import read_requirements, with_packages
 
     name = paper_id or re.sub(r"[^A-Za-z0-9.-]+", "-", repo.resolve().name).strip("-.")
+    if not repo.is_dir():
+        raise UsageError(f"{repo} is no folder that exists", fix="name a repository's folder")
     if data is not None:
         data_folder(data)
     packages = read_requirements(requirements) if requirements else ()

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autoreproduce.errors import SourceError
+from autoreproduce.evaluation.report.wording import plural
 from autoreproduce.files.tree import Tree
 from autoreproduce.plugins.masked.candidates import MaskableFunction, candidates, not_nested
 from autoreproduce.plugins.masked.failing import why_failed
@@ -119,7 +120,7 @@ def _tried(asked: MaskRequest, place: SandboxSetup, command: str) -> TriedComman
     if read.value is None and asked.results is None:
         said = f"ends in {done.seconds:.0f} s, and {read.how}: print its numbers as JSON"
         return TriedCommand(command, said, done.seconds)
-    said = f"ends with numbers in {done.seconds:.0f} s, {len(reached)} functions reached"
+    said = f"ends with numbers in {done.seconds:.0f} s, {plural(len(reached), 'function')} reached"
     return TriedCommand(command, said, done.seconds, bool(ranked), ranked, locked)
 
 
@@ -127,7 +128,7 @@ def _plan(asked: MaskRequest, trial: TriedCommand) -> list[str]:
     """Functions, minutes at most, and the line that starts."""
     count = len(trial.reached)
     runs = 1 + asked.seeds + 2 * MEASURED * count + count * (5 + MOST + 3)
-    minutes = runs * max(trial.seconds, 0.5) / 60 / asked.workers
+    minutes = max(runs * max(trial.seconds, 0.5) / 60 / asked.workers, 1)
     line = f"autoreproduce mask {shlex.quote(str(asked.repository))} --command "
     line += shlex.quote(trial.command)
     return [
@@ -135,7 +136,7 @@ def _plan(asked: MaskRequest, trial: TriedCommand) -> list[str]:
         "functions that it reaches, the best first (their influence is not measured yet)",
         *(f"  {each.name}: {each.why}" for each in trial.reached),
         "",
-        f"at most {runs} runs, about {max(minutes, 1):.0f} minutes, fewer since most end early",
+        f"at most {runs} runs, about {plural(round(minutes), 'minute')}; most end early",
         f"loaded: {', '.join(trial.locked) or 'no package'}",
         f"next: {line}",
     ]

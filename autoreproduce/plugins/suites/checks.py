@@ -11,7 +11,15 @@ from autoreproduce.models.budget import Budget
 from autoreproduce.plugins.suites.plan import Plan, Planned
 from autoreproduce.runner.open_models import choose_model
 from autoreproduce.runner.request import note_own_folder
+from autoreproduce.solvers import refuse_faulty
 from autoreproduce.trials.folders import SCRIPTS, TRIALS, refuse_links
+
+
+def check_solvers(plan: Plan) -> None:
+    """Raise UsageError that names the variant of a solver that is unknown, or can't be loaded."""
+    for name in dict.fromkeys(trial.variant for trial in plan.trials):
+        with _naming(name):
+            refuse_faulty(plan.solver(name))
 
 
 def check_models(plan: Plan, finished: Collection[Planned], budget: Budget) -> None:
@@ -23,11 +31,17 @@ def check_models(plan: Plan, finished: Collection[Planned], budget: Budget) -> N
         settings = plan.settings(name)
         first = next(trial for trial in plan.trials if trial.variant == name)
         task = plan.tasks.find(first.task, settings.profile).task
-        try:
+        with _naming(name):
             choice = choose_model(settings, task, plan.solver(name))
             choice.check_budget(budget, Budget.parse(settings.budget.total))
-        except UsageError as error:
-            raise UsageError(f"variant {name}: {error.what}", fix=error.fix) from None
+
+
+@contextmanager
+def _naming(variant: str) -> Iterator[None]:
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(f"variant {variant}: {error.what}", fix=error.fix) from None
 
 
 def refuse_planted(cache: Path, folder: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from autoreproduce.evaluation.report.wording import short_count
 from autoreproduce.models.budget import Budget
+from autoreproduce.plugins.suites.checks import check_solvers
 from autoreproduce.plugins.suites.finished_trials import check
 from autoreproduce.plugins.suites.plan import Plan, Planned
 from autoreproduce.runner.estimate import Estimate, dollar_words, estimate, spread_words
@@ -22,6 +23,7 @@ def print_estimate(
 ) -> None:
     """The plan as a table by task and variant: trials, finished ones, what the rest may take."""
     Budget.parse(budget)  # refused now, and not by the command that is to run it
+    check_solvers(plan)
     finished = check(plan, folder) if folder.exists() else {}
     rows, whole = _estimates(plan, finished)
     head = {

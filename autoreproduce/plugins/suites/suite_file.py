@@ -24,7 +24,7 @@ from autoreproduce.config import FLAGS, Settings
 from autoreproduce.content import folder
 from autoreproduce.errors import UsageError
 from autoreproduce.files.shared import inside
-from autoreproduce.plugins.suites.yaml_errors import Place, YamlFile
+from autoreproduce.plugins.suites.yaml_errors import Place, YamlFile, in_plain_words
 from autoreproduce.runner.executors import parse_options
 from autoreproduce.sandboxes import check_name
 
@@ -241,8 +241,9 @@ def _check_settings(suite: SuiteFile, place: Place, settings: dict[str, Any]) ->
         except UsageError as error:
             raise suite.wrong((*place, key), str(error)) from None
         except ValueError as error:
-            first = error.errors()[0] if hasattr(error, "errors") else {"msg": str(error)}
-            raise suite.wrong((*place, key), f"{first['msg']} (it is {value!r})") from None
+            errors = error.errors() if hasattr(error, "errors") else [{"type": "", "msg": error}]
+            what = f"{in_plain_words(errors[0])} (it is {value!r})"
+            raise suite.wrong((*place, key), what) from None
 
 
 def refused(key: str) -> str | None:

@@ -16,7 +16,7 @@ from autoreproduce.plugins.suites.suite_file import SuiteFile
 from autoreproduce.plugins.suites.yaml_errors import Place
 from autoreproduce.runner.executors import parse_options
 from autoreproduce.runner.settings import by_flag, load_settings
-from autoreproduce.solvers import is_registered
+from autoreproduce.solvers import is_registered, unknown_solver
 
 Fault = tuple[Place, str]
 
@@ -38,6 +38,8 @@ def _faults(suite: SuiteFile) -> Iterator[Fault]:
     solvers += [(("variants", name, "solver"), each.solver or "") for name, each in variants]
     for place, solver in solvers:
         if solver and not is_registered(solver):
+            if ":" not in solver:
+                raise suite.wrong(place, str(unknown_solver(solver)))
             yield place, f"the solver {solver} would be imported"
     settings: list[tuple[Place, dict[str, Any]]] = [(("settings",), suite.settings)]
     settings += [(("variants", name, "settings"), each.settings) for name, each in variants]

@@ -106,9 +106,30 @@ def _error_text(item: Any, schema: type[BaseModel]) -> str:
     if item["type"] == "extra_forbidden":
         close = get_close_matches(str(item["loc"][-1]), _fields(schema), 1)
         return f"this field does not exist{f', did you mean {close[0]}?' if close else ''}"
-    if item["type"] in ("missing", "value_error"):
+    if item["type"] == "missing":
+        return "is missing: add it"
+    if item["type"] == "value_error":
         return str(item["msg"]).removeprefix("Value error, ")
-    return f"{item['msg']} (it is {item['input']!r})"
+    return f"{in_plain_words(item)} (it is {item['input']!r})"
+
+
+KINDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "string": "text",
+    "list": "a list",
+    "dict": "a mapping, key: value",
+    "model": "a mapping, key: value",
+}
+
+
+def in_plain_words(item: Any) -> str:
+    """What pydantic says is wrong, without its words for types."""
+    kind, _, how = item["type"].partition("_")
+    if kind in KINDS and how in ("type", "parsing", "from_float", "attributes_type"):
+        return f"must be {KINDS[kind]}"
+    return str(item["msg"]).replace("Input should be", "must be")
 
 
 def _fields(schema: type[BaseModel]) -> set[str]:

@@ -106,6 +106,10 @@ def test_failed_stopped_and_unfinished_trials():
         "open",
         "Stopped before the full run, in refactoring: the next call would pass the budget of $1. The same command resumes it.",
     )
+    said = stopped.model_copy(update={"reason": "run the same command with more to resume"})
+    assert sentence_of(said)[1].endswith("refactoring: run the same command with more to resume.")
+    asks = stopped.model_copy(update={"reason": "is there a network?"})
+    assert sentence_of(asks)[1].endswith(" is there a network? The same command resumes it.")
     later = stopped.model_copy(update={"phase": "readings"})
     assert sentence_of(later)[1].startswith("Stopped after the full run, in other readings: ")
     assert sentence_of(None, last_phase="paper") == (

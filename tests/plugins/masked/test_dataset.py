@@ -236,6 +236,8 @@ def test_broken_rows_and_missing_files_are_named_and_stop_nothing(public: Make) 
         f"{data}: 2 papers, 5 functions, 4 experiments; lists: E\nlisted tasks: n=0: 2, n=1: 5"
     )
     assert text.endswith(" faults")
+    found = audit(dataset)[:1]
+    assert audit_text(dataset, found).endswith("\n1 fault")
 
 
 def test_older_files_serve_where_functions_jsonl_is_gone(public: Make) -> None:

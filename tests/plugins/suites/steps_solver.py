@@ -77,6 +77,13 @@ class Broken(Steps):
         raise AssertionError("it is never reached")
 
 
+class Raises(Steps):
+    """Has a fault."""
+
+    def solve(self, task: Any, models: Any, sandbox: Any, trial: Trial) -> Submission:
+        raise IndexError("no such step")
+
+
 class Quits(Steps):
     """As a program does that was not written to be called."""
 

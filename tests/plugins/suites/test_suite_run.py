@@ -10,6 +10,8 @@ from suite_world import asked, finish, lay_out, run
 
 from autoreproduce.errors import PaperError, TrialError, UnreachableError, UsageError
 from autoreproduce.evaluation.tables.rows import read_rows as finished_rows
+from autoreproduce.plugins.suites.api import plan_suite
+from autoreproduce.plugins.suites.estimate import print_estimate
 from autoreproduce.plugins.suites.results import read_rows
 
 
@@ -290,14 +292,35 @@ def test_one_runner_a_folder(tmp_path: Path) -> None:
 
 def test_a_bug_in_a_solver_ends_its_trial_alone(tmp_path: Path) -> None:
     file = lay_out(
-        tmp_path, ("one", "two"), variants={"good": {}, "bad": {"solver": "steps_solver:Broken"}}
+        tmp_path, ("one", "two"), variants={"good": {}, "bad": {"solver": "steps_solver:Raises"}}
     )
     with chat_server(lambda request: "7") as server:
         summary = run(file, server.base_url)
     assert summary.snapshot["counts"]["measured"] == 2
     assert summary.snapshot["counts"]["not scored"] == 2
     assert summary.exit_code == 4
-    assert all("TypeError" in e.reason for e in summary.ended.values() if not e.scored)
+    reasons = [each.reason for each in summary.ended.values() if not each.scored]
+    assert all("IndexError: no such step in " in each for each in reasons), reasons
+
+
+@pytest.mark.parametrize("solver", ["steps_solver:Broken", "steps_solver:Stps"])
+@pytest.mark.parametrize("dry", [False, True])
+def test_a_solver_that_cannot_be_loaded_is_named_with_its_variant_before_anything_begins(
+    tmp_path: Path, solver: str, dry: bool
+) -> None:
+    file = lay_out(tmp_path, variants={"good": {}, "bad": {"solver": solver}})
+    with pytest.raises(UsageError, match=r"variant bad: .*steps_solver\.py.*(__init__|Steps\?)"):
+        if dry:
+            print_estimate(plan_suite(file, trust=True), tmp_path / "out", 1, None, False)
+        else:
+            run(file, "http://127.0.0.1:9/v1")
+    assert not list((tmp_path / "out").glob("trials/*"))
+
+
+def test_a_file_with_an_unknown_solver_says_so_instead_of_asking_for_trust(tmp_path: Path) -> None:
+    file = lay_out(tmp_path, solver="autoreprodce")
+    with pytest.raises(UsageError, match=r"solver: unknown solver .*did you mean autoreproduce\?"):
+        plan_suite(file)
 
 
 def test_a_solver_that_exits_ends_its_trial_alone(tmp_path: Path) -> None:
