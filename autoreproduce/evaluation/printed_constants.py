@@ -7,10 +7,10 @@ What a program compares its result with (a comparison, an assert, `isclose`) is 
 
 import ast
 import re
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 
 from autoreproduce.claims.numbers import numbers_in, same_number
+from autoreproduce.files.bounded import parse_python
 
 SURE_DIGITS, LEAST_DIGITS = 4, 3
 LARGEST = 500_000  # characters of one source file
@@ -49,10 +49,8 @@ def _digits(value: float) -> int:
 def _literals(name: str, text: str) -> Iterator[tuple[float, int]]:
     """The numbers of a source text with their lines, also those within its strings."""
     try:
-        with warnings.catch_warnings():  # of what the program's text is told at its import
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text) if name.endswith(".py") else None
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = parse_python(text) if name.endswith(".py") else None
+    except SyntaxError:
         tree = None
     if tree is None:
         for number, line in enumerate(text.splitlines(), 1):

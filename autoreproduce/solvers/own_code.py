@@ -129,10 +129,11 @@ def _root(module: Any) -> str:
 
 
 def _defined_at(what: Any) -> str:
-    try:
-        return f"{inspect.getsourcefile(what)}, line {inspect.getsourcelines(what)[1]}"
-    except (OSError, TypeError):
-        return str(what)
+    """The file, and the line of a class's method solve or of a function. Not by its source:
+    `inspect` parses that, which Python 3.11 can't do in two threads at once.
+    """
+    code = getattr(inspect.unwrap(getattr(what, "solve", what)), "__code__", None)
+    return f"{code.co_filename}, line {code.co_firstlineno}" if code else str(what)
 
 
 def _takes(function: Any, *given: Any, **named: Any) -> bool:

@@ -38,6 +38,7 @@ from autoreproduce.models.open import call as call_model
 from autoreproduce.models.open import open_model, reply_of
 from autoreproduce.models.tape import CallSite
 from autoreproduce.papers.files import read_file
+from autoreproduce.runner import hub_data
 from autoreproduce.runner.find import find_or_make_task
 from autoreproduce.runner.open_models import choose_model
 from autoreproduce.runner.request import resumed
@@ -350,9 +351,19 @@ def agent_server(folder: Path, draw: random.Random, secret: Path) -> None:
         assert all(p["image_url"]["url"].startswith("data:image/") for p in pictures)
 
 
+def downloaded_data(folder: Path, draw: random.Random, secret: Path) -> None:
+    """Rows of the Hub, with pictures that bring names of their own; then a name that is none."""
+    picture = {"bytes": b"x", "path": str(strange(draw, secret))}
+    row = mutated(draw, {"label": 1, "picture": picture, "more": [picture]}, secret)
+    split = str(strange(draw, secret))[:100]
+    hub_data._write_rows([row] if isinstance(row, dict) else [], split, folder)
+    hub_data.local_data(Path(f"hf:{strange(draw, secret)}"), Settings(), print)
+
+
 # Each kind by its name in the table: a new one needs a line here.
 READS: dict[str, Callable[[Path, random.Random, Path], None]] = {
     "data set": data_set,
+    "downloaded data": downloaded_data,
     "trial": trial,
     "suite": suite,
     "sweep": sweep,

@@ -4,6 +4,7 @@ scripted replies.
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -184,7 +185,11 @@ def test_a_replay_is_gone_on_with_from_another_folder(recorded: Path, tmp_path: 
     assert autoreproduce(recorded, *tiny.COMMAND, *flags).returncode == 0
     done = autoreproduce(tmp_path, "resume", "begun")
     assert done.returncode == 2 and "add --data" in done.stderr
-    done = autoreproduce(tmp_path, "resume", "begun", "--data", str(recorded / "data"))
+    with_data = ("resume", "begun", "--data", str(recorded / "data"))
+    done = autoreproduce(tmp_path, *with_data)
+    assert done.returncode == 2 and "put that tape into" in done.stderr
+    shutil.copy(recorded / "tape.jsonl", tmp_path / "begun")
+    done = autoreproduce(tmp_path, *with_data)
     assert done.returncode == 0, done.stderr
 
 

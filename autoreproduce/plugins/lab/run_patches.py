@@ -89,8 +89,8 @@ def all_converted(root: Path) -> Patched:
 
 def _parsed_as_3(text: str) -> ast.Module | None:
     try:
-        return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return parse_python(text)
+    except SyntaxError:
         return None
 
 
