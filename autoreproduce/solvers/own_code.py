@@ -133,7 +133,12 @@ def _defined_at(what: Any) -> str:
     `inspect` parses that, which Python 3.11 can't do in two threads at once.
     """
     code = getattr(inspect.unwrap(getattr(what, "solve", what)), "__code__", None)
-    return f"{code.co_filename}, line {code.co_firstlineno}" if code else str(what)
+    if code:
+        return f"{code.co_filename}, line {code.co_firstlineno}"
+    try:
+        return inspect.getfile(what)
+    except (OSError, TypeError):
+        return str(what)
 
 
 def _takes(function: Any, *given: Any, **named: Any) -> bool:

@@ -65,7 +65,8 @@ class Watch:
     def __call__(self, event: str, args: tuple[Any, ...]) -> None:
         if event == "import" and args[0] == "evil_module":
             self.found.append("imported evil_module")
-        if event == "open" and isinstance(args[0], str | bytes):
+        named = event == "open" and isinstance(args[0], str | bytes)
+        if named and "\0" not in os.fsdecode(args[0]):  # no file has a NUL in its name
             path, flags = Path(os.path.realpath(os.fsdecode(args[0]))), args[2]
             if path.is_relative_to(self.secret):
                 self.found.append(f"opened {path}")

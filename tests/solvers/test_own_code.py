@@ -77,7 +77,7 @@ UNLOADABLE = {
     "own_syntax:X": r"SyntaxError.* in .*own_syntax\.py, line 3\): correct it there",
     "own_zero:X": r"ZeroDivisionError: division by zero in .*own_zero\.py, line 2\)",
     "own_counts:Bare": r"own_counts\.py, line 21\) cannot be made with .*def __init__\(self, \*\*_",
-    "own_counts:Idle": r"line \d+\) has no method solve .*returns a Submission",
+    "own_counts:Idle": r"own_counts\.py\) has no method solve .*returns a Submission",
     "own_counts:Misspelt": r"needs 'modle', which nobody gives: did you mean model\? ",
     "own_counts:Text": r'does not say what it needs: give its class needs = frozenset\({"model"}\)',
 }
