@@ -37,7 +37,13 @@ def earlier_outcomes(runs: Path, task: Task, solver: str) -> list[Outcome]:
         for trial in summaries_below(runs)[-MOST:]
         if (record := trial.record) and (outcome := trial.outcome)
         if (record.task, record.profile, record.solver) == wanted and outcome.status == "measured"
+        if not _is_replay(record)
     ]
+
+
+def _is_replay(record: TrialRecord) -> bool:
+    """True where a tape answered: its model took no time, and its tokens were paid for before."""
+    return str(record.settings.get("model")).partition(":")[0] == "tape"
 
 
 def _full_run_seconds(outcome: Outcome) -> float:
@@ -120,11 +126,11 @@ def text_tokens(text: str) -> float:
 
 
 def earlier_trials(runs: Path) -> list[PastTrial]:
-    """The finished trials of a runs folder and of its suites."""
+    """The finished trials of a runs folder and of its suites, but for replays."""
     return [
         _past_trial(record, outcome, trial.paper_characters)
         for trial in summaries_below(runs)
-        if (record := trial.record) and (outcome := trial.scored)
+        if (record := trial.record) and (outcome := trial.scored) and not _is_replay(record)
     ]
 
 

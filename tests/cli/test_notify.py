@@ -19,7 +19,7 @@ from autoreproduce.cli.console.notify import notify, trial_event
 from autoreproduce.cli.console.plain import PlainView
 from autoreproduce.errors import UsageError
 from autoreproduce.runner.api_results import Reproduction
-from autoreproduce.runner.past_trials import RemainingTime, earlier_outcomes
+from autoreproduce.runner.past_trials import RemainingTime, earlier_outcomes, earlier_trials
 from autoreproduce.task import Metric, Task
 from autoreproduce.trials.steps import ExecutionResult, Step
 from autoreproduce.trials.trial import Outcome, Trial, TrialRecord
@@ -101,14 +101,13 @@ def test_an_address_that_is_none_is_refused_before_anything_begins() -> None:
         assert isinstance(error, UsageError) and "write bell, or an address" in str(error)
 
 
-def earlier(folder: Path, whole: float, run: float, **changes: str) -> None:
+def earlier(folder: Path, whole: float, run: float, **changes: Any) -> None:
     record = TrialRecord(
         **{
             **{"task": "lsm", "profile": "small", "solver": "autoreproduce", "model": "m"},
-            **{"task_digest": "d", "created": "2026-11-22T10:00:00+00:00"},
+            **{"task_digest": "d", "created": "2026-11-22T10:00:00+00:00", "settings": {}},
             **changes,
-        },
-        settings={},
+        }
     )
     trial = Trial.open(folder, record)
     phases = {"full_run": {"seconds": run}}
@@ -119,10 +118,12 @@ def test_what_is_left_is_the_middle_of_earlier_trials_of_the_same(tmp_path: Path
     for number, (whole, run) in enumerate([(100, 50), (200, 80), (900, 700)]):
         earlier(tmp_path / f"a{number}", whole, run)
     earlier(tmp_path / "other", 5000, 1, profile="full")
+    earlier(tmp_path / "replay", 5000, 1, settings={"model": "tape"})
     (tmp_path / "damaged").mkdir()
     (tmp_path / "damaged" / "trial.json").write_text("{")
     found = earlier_outcomes(tmp_path, TASK, "autoreproduce")
     assert sorted(one.seconds for one in found) == [100, 200, 900]
+    assert len(earlier_trials(tmp_path)) == 4  # the replay is none of what a trial takes
     left = RemainingTime(found)
     assert left.seconds(50) == 150
     left.phase("full_run", 120)
