@@ -66,7 +66,7 @@ def _trial_rows(outcome: Outcome, distance: str) -> list[ComparisonRow]:
     if outcome.metric is None or not math.isfinite(outcome.metric):
         return []
     if not outcome.recomputed:
-        how = "written by the program itself into metrics.json; not recomputed"
+        how = "the program's own output, not recomputed"
         return [ComparisonRow("trial", "This trial", outcome.metric, None, how, distance)]
     how = "recomputed by the task's own metric code from the saved predictions"
     found = [ComparisonRow("trial", "This trial", outcome.metric, None, how, distance)]

@@ -58,10 +58,21 @@ def headline(found: Evidence, task: Task | None) -> Headline:
         shown = f"{whole.close if near else whole.reproduced} of {whole.counted}"
         caption = f"of the paper's numbers {'came close' if near else 'reached'}"
     else:
-        shown, caption = number(outcome.metric or 0.0), _caption(outcome, task)
+        shown, caption = _single_number(outcome, task, judged if counted else None)
     if not has_number and not several:
         shown, caption = "", ""
     return Headline(known.level, known.sentence, tuple(reasons), shown, caption)
+
+
+def _single_number(
+    outcome: Outcome, task: Task | None, judged: TrialVerdict | None
+) -> tuple[str, str]:
+    """The trial's number and of what it is; the mean where the claim was judged by several runs."""
+    caption = _caption(outcome, task)
+    for each in own_claims(judged)[:1]:
+        if each.verdict.mean is not None and len(each.verdict.values) > 1:
+            return number(each.verdict.mean), f"{caption}; mean of {len(each.verdict.values)} runs"
+    return number(outcome.metric or 0.0), caption
 
 
 def _caption(outcome: Outcome, task: Task | None) -> str:
@@ -80,8 +91,10 @@ def _doubts(outcome: Outcome, judged: TrialVerdict | None) -> list[str]:
             f"The program claimed {number(claimed, own or 0.0)} where its predictions give "
             f"{number(own or 0.0, claimed)}: what was recomputed counts."
         )
-    if not outcome.recomputed and judged is None:
-        found.append("The number is the program's own word: nothing recomputed it.")
+    unchecked = outcome.integrity == "unchecked"
+    if not outcome.recomputed and (unchecked or judged is None):
+        word = "unchecked, the program's own word" if unchecked else "the program's own word"
+        found.append(f"The number is {word}: nothing recomputed it.")
     return found
 
 

@@ -61,7 +61,16 @@ def test_several_claims_are_counted_and_no_mean_is_shown():
 )
 def test_one_claim_says_both_numbers(values, begins):
     found, task = found_of([claim(94.3, n=3, printed="94.3")], *({"ours": v} for v in values))
-    assert headline(found, task).sentence == begins
+    first = headline(found, task)
+    assert first.sentence == begins and f"measured {first.number} %" in begins
+    assert first.caption.endswith("higher is better; mean of 3 runs")
+
+
+def test_a_number_that_nothing_vouches_for_reads_unchecked():
+    found, task = found_of([claim(94.3)], {"ours": 94.3})
+    assert "unchecked" not in " ".join(headline(found, task).reasons)
+    found.outcome.integrity = "unchecked"
+    assert "unchecked" in headline(found, task).reasons[0]
 
 
 @pytest.mark.parametrize(
