@@ -134,6 +134,7 @@ def test_an_environment_in_the_checkout(tmp_path: Path) -> None:
     assert searched(tmp_path, folder / ".venv") == ""
 
 
+@pytest.mark.slow
 def test_a_base_that_holds_the_checkout(tmp_path: Path) -> None:
     folder = checkout(tmp_path / "base")
     (folder / "bin").mkdir()

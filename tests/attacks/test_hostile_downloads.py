@@ -275,6 +275,7 @@ def test_an_answer_of_github_ends_in_size_and_in_time(monkeypatch: pytest.Monkey
         assert "takes longer" in info.refused and time.monotonic() - began < 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [b"429 Slow", b"503 Busy"])
 def test_github_cannot_make_a_client_wait_for_hours(status: bytes) -> None:
     """An endless body neither: what is asked for again is not read."""

@@ -140,6 +140,7 @@ def test_python_2_is_converted_and_its_divisions_are_named(tmp_path: Path) -> No
     assert "-print 'half', 7 / 2" in diff
 
 
+@pytest.mark.slow
 def test_a_patch_of_python_2_is_checked_as_its_conversion_is(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(f"{OLD}data = open('/home/x/data/points.csv')\n")
     if not from_python2(Tree(tmp_path)).files:

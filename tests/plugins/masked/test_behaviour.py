@@ -55,6 +55,7 @@ def test_a_right_body_passes_both(tmp_path: Path) -> None:
     assert found.kind == "passed" and found.behaviour["main.py::slope"].calls == 2
 
 
+@pytest.mark.slow
 def test_numbers_of_a_pair_may_be_numpys_or_pythons(tmp_path: Path) -> None:
     """A pair is the same whether its numbers came out of an array or were made plain on the way."""
     source = "import json\nimport numpy as np\n\ndef pair(x):\n    return x[0] + 1, x[1]\n\nv = pair(np.ones(2))\nprint(json.dumps({'v': float(v[0])}))"
@@ -66,6 +67,7 @@ def test_numbers_of_a_pair_may_be_numpys_or_pythons(tmp_path: Path) -> None:
     assert not judged(task, "return x[0] + 1, x[1]", "return float(x[0]) + 1, 1.5").strict.passed
 
 
+@pytest.mark.slow
 def test_an_answer_has_as_long_as_the_program(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

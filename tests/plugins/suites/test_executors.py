@@ -332,6 +332,7 @@ print(peak() - before)
 """
 
 
+@pytest.mark.slow
 def test_a_large_file_travels_in_little_memory(tmp_path: Path) -> None:
     (tmp_path / "here").mkdir()
     with (tmp_path / "here/sparse").open("wb") as file:
