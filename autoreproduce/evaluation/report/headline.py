@@ -69,9 +69,9 @@ def _single_number(
 ) -> tuple[str, str]:
     """The trial's number and of what it is; the mean where the claim was judged by several runs."""
     caption = _caption(outcome, task)
-    for each in own_claims(judged)[:1]:
-        if each.verdict.mean is not None and len(each.verdict.values) > 1:
-            return number(each.verdict.mean), f"{caption}; mean of {len(each.verdict.values)} runs"
+    found = own_claims(judged)[0].verdict if judged is not None and judged.claims else None
+    if found is not None and found.mean is not None and len(found.values) > 1:
+        return number(found.mean), f"{caption}; mean of {len(found.values)} runs"
     return number(outcome.metric or 0.0), caption
 
 
