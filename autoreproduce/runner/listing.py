@@ -123,7 +123,7 @@ def task_rows(settings: Settings) -> Iterator[dict[str, Any]]:
             }
 
 
-RUNS = "The demo can run here: autoreproduce --task Darcy --model tape. What's missing is optional."
+RUNS = "The demo can run here (--task Darcy --model tape): it needs nothing of what's missing."
 RUNS_NOT = "No trial can run here yet: it needs git, and Docker Engine or bubblewrap with torch."
 
 
