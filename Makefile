@@ -34,10 +34,11 @@ demo-autoexperiment: $(BIN)/.installed  ## fill in two masked functions from a t
 test: $(BIN)/.installed-test  ## the fast tests
 	$(BIN)/python -m pytest -n 3 --dist worksteal
 
-check: $(BIN)/.installed-test  ## lint, types and format
+check: $(BIN)/.installed-test  ## lint, types, format and the rules of the house
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict -p autoreproduce
+	$(BIN)/python -m pytest -m house tests/test_*.py
 
 all-tests: $(BIN)/.installed-test  ## everything that this machine can run (Docker Engine where it answers)
 	$(BIN)/python -m pytest -m "not live and not network and not gpu and not ray and not slurm"

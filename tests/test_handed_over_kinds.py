@@ -5,14 +5,22 @@ fails here until it says which kind it reads, or that the file is one of ours.
 """
 
 import ast
+import functools
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import autoreproduce
+import pytest
+
 from autoreproduce.files.handed_over import KINDS
 
-PACKAGE = Path(autoreproduce.__file__).parent
+sys.path.insert(0, str(Path(__file__).parent / "tools"))
+
+import rooms
+
+pytestmark = pytest.mark.house
+PACKAGE = rooms.PACKAGE
 READERS = {"read_plain", "parse_yaml", "yaml_value", "confined", "tomllib.loads"}
 # A tree reads within its own bounds, whatever file it is asked for.
 PLAIN_READERS = re.compile(
@@ -144,18 +152,22 @@ IMPORTERS = {
 }
 
 
+@functools.cache
+def called_names() -> dict[str, set[str]]:
+    """What each module of the package calls, as it is written there."""
+    return {
+        str(path.relative_to(PACKAGE)): {
+            ast.unparse(node.func)
+            for node in rooms.nodes(path)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute)
+        }
+        for path in rooms.modules()
+    }
+
+
 def callers(names: Callable[[str], object]) -> set[str]:
     """The modules of the package that call a function of such a name."""
-    found = set()
-    for path in PACKAGE.rglob("*.py"):
-        called = (
-            ast.unparse(node.func)
-            for node in ast.walk(ast.parse(path.read_text()))
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute)
-        )
-        if any(map(names, called)):
-            found.add(str(path.relative_to(PACKAGE)))
-    return found
+    return {module for module, called in called_names().items() if any(map(names, called))}
 
 
 def test_each_module_that_reads_a_file_of_others_says_which_kind() -> None:
@@ -178,9 +190,11 @@ def test_each_module_that_opens_a_file_says_whose_it_is() -> None:
 
 def test_children_import_nothing_of_the_current_folder() -> None:
     """`python -m` alone puts that folder first: a `typer.py` there would run on this machine."""
-    for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            words = [ast.unparse(each) for each in getattr(node, "elts", [])]
+    for path in rooms.modules():
+        for node in rooms.nodes(path):
+            if not isinstance(node, ast.List | ast.Tuple):
+                continue
+            words = [ast.unparse(each) for each in node.elts]
             if "sys.executable" in words and "'-m'" in words:
                 assert "'-P'" in words[: words.index("'-m'")], f"{path}:{node.lineno}"
 

@@ -7,7 +7,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "tools"))
 
+import pytest
 import rooms
+
+pytestmark = pytest.mark.house
 
 
 def test_rooms_are_few_and_each_has_its_layer() -> None:

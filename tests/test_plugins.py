@@ -15,7 +15,6 @@ SHIPPED = sorted(path.parent.name for path in ROOT.glob("autoreproduce/plugins/*
 # What touches the tables that plugins add to, and a trial; the rest is collected.
 RUN = (
     "test_imports.py",
-    "test_house.py",
     "cli/test_cli.py",
     "benchmarks/test_benchmarks.py",
     "evaluation/test_scorers.py",
@@ -43,6 +42,7 @@ def imported(file: Path) -> set[str]:
     return named & set(SHIPPED)
 
 
+@pytest.mark.house
 def test_tests_outside_a_plugins_folder_import_no_plugin() -> None:
     wrong = {}
     for file in (ROOT / "tests").rglob("*.py"):
@@ -108,3 +108,4 @@ def test_the_kernels_tests_pass_without(tree: Path, names: list[str]) -> None:
     pytest_in(tree, "--collect-only", "tests")
     if names == list(SHIPPED):  # the whole way, once: each alone would take a minute more
         pytest_in(tree, "-k", "not quick", *(f"tests/{name}" for name in RUN))
+        pytest_in(tree, "-m", "house", "tests/test_house.py")

@@ -8,6 +8,7 @@ through calls into functions of the package. A `Tree` made of it is the door, an
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -15,9 +16,11 @@ from pathlib import Path
 
 import pytest
 
-import autoreproduce
+sys.path.insert(0, str(Path(__file__).parent / "tools"))
 
-PACKAGE = Path(autoreproduce.__file__).parent
+import rooms
+
+pytestmark = pytest.mark.house
 THE_DOOR = {f"files/{name}.py" for name in ("tree", "descriptors", "replacing", "walking")}
 RUNS_INSIDE = {
     "trials/probe/first_steps.py",
@@ -219,12 +222,10 @@ def own_nodes(node: ast.AST) -> list[ast.AST]:
 
 
 def sources() -> dict[str, str]:
-    files = (
-        path
-        for path in PACKAGE.rglob("*.py")
-        if not path.relative_to(PACKAGE).parts[0].startswith("_content")
-    )
-    return {path.relative_to(PACKAGE).as_posix(): path.read_text() for path in files}
+    return {
+        path.relative_to(rooms.PACKAGE).as_posix(): path.read_text(encoding="utf-8")
+        for path in rooms.modules()
+    }
 
 
 @pytest.fixture(scope="module")
@@ -235,7 +236,6 @@ def faults() -> list[str]:
     return Rule({**own, **planted, **BREACHES, **HELD}).faults()
 
 
-@pytest.mark.slow
 def test_nothing_but_the_tree_opens_a_workspace(faults: list[str]) -> None:
     added = {*BREACHES, *HELD}
     own = [fault for fault in faults if fault.partition(":")[0] not in added]
