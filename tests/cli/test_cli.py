@@ -3,6 +3,7 @@
 import resource
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
@@ -28,6 +29,7 @@ def run(*arguments: str) -> str:
     return str(result.exception)
 
 
+@cache
 def real_commands() -> dict[str, Any]:
     """Every command by its name, as Typer makes it of its module."""
     found = {}

@@ -17,6 +17,7 @@ from chat_server import Answer, chat_server
 
 from autoreproduce.trials.journal_reader import read_journal
 
+pytestmark = pytest.mark.slow  # tests/runner/test_api.py has one whole trial among the fast ones
 HERE = Path(__file__).parents[1]
 
 
@@ -59,7 +60,6 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
 def test_the_metric_is_measured_by_running_the_refactored_program(recorded: Path) -> None:
     outcome = json.loads((recorded / "trial/outcome.json").read_text())
     assert outcome["status"] == "measured"
@@ -70,7 +70,6 @@ def test_the_metric_is_measured_by_running_the_refactored_program(recorded: Path
     assert steps[-1].result.command == "python main.py"
 
 
-@pytest.mark.slow
 def test_a_password_in_the_base_url_is_kept_nowhere(tmp_path: Path) -> None:
     tiny.lay_out(tmp_path)
     url = [
@@ -92,7 +91,6 @@ def test_a_password_in_the_base_url_is_kept_nowhere(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.slow
 def test_every_part_of_the_method_took_place(recorded: Path) -> None:
     steps = [f"{s.phase}/{s.name}" for s in read_journal(recorded / "trial/steps.jsonl")]
     assert steps == [
@@ -137,7 +135,6 @@ def test_what_one_keeps(recorded: Path) -> None:
     assert "squared_error" in (recorded / "trial/report.html").read_text()
 
 
-@pytest.mark.slow
 def test_the_finished_trial_is_not_run_again(recorded: Path) -> None:
     before = (recorded / "trial/steps.jsonl").read_bytes()
     done = autoreproduce(
@@ -157,7 +154,6 @@ def test_the_finished_trial_is_not_run_again(recorded: Path) -> None:
     assert "another --out makes another attempt" in done.stdout
 
 
-@pytest.mark.slow
 def test_another_paper_is_another_trial_and_a_moved_one_is_not(
     recorded: Path, tmp_path: Path
 ) -> None:
@@ -179,7 +175,6 @@ def test_another_paper_is_another_trial_and_a_moved_one_is_not(
     assert "begun with other settings (paper: " in done.stderr
 
 
-@pytest.mark.slow
 def test_a_replay_is_gone_on_with_from_another_folder(recorded: Path, tmp_path: Path) -> None:
     flags = ("--model", "tape:tape.jsonl", "--sandbox", "process", "--out", str(tmp_path / "begun"))
     assert autoreproduce(recorded, *tiny.COMMAND, *flags).returncode == 0
@@ -193,7 +188,6 @@ def test_a_replay_is_gone_on_with_from_another_folder(recorded: Path, tmp_path: 
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.slow
 def test_machines_are_told_of_a_trial_that_ended_earlier(recorded: Path) -> None:
     done = autoreproduce(
         recorded,
@@ -208,7 +202,6 @@ def test_machines_are_told_of_a_trial_that_ended_earlier(recorded: Path) -> None
     assert json.loads(done.stdout.splitlines()[-1])["earlier"] is True
 
 
-@pytest.mark.slow
 def test_a_finished_trial_still_gives_its_tape(recorded: Path) -> None:
     done = autoreproduce(
         recorded,
@@ -228,7 +221,6 @@ def test_a_finished_trial_still_gives_its_tape(recorded: Path) -> None:
     assert (recorded / "later.jsonl").read_bytes() == (recorded / "tape.jsonl").read_bytes()
 
 
-@pytest.mark.slow
 def test_a_replay_says_so_first_and_measures_the_same(recorded: Path) -> None:
     done = autoreproduce(
         recorded,
@@ -249,7 +241,6 @@ def test_a_replay_says_so_first_and_measures_the_same(recorded: Path) -> None:
     assert not [w for w in second["warnings"] if "prompts differ" in w]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("when", ["after", "before"])
 def test_a_trial_killed_at_every_step_ends_the_same(
     recorded: Path, tmp_path: Path, when: str
@@ -305,7 +296,6 @@ CALLS = 15  # of a whole scripted trial
 LIVE = ("--model", "scripted", "--sandbox", "process", "--out", "trial")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_and_sigterm_stop_cleanly_and_the_same_command_goes_on(
     tmp_path: Path, number: int
@@ -344,7 +334,6 @@ def test_ctrl_c_and_sigterm_stop_cleanly_and_the_same_command_goes_on(
         assert len(server.requests) == CALLS - 3
 
 
-@pytest.mark.slow
 def test_a_budget_stops_before_the_call_that_would_pass_it_and_a_larger_one_goes_on(
     tmp_path: Path,
 ) -> None:
@@ -371,7 +360,6 @@ def test_a_budget_stops_before_the_call_that_would_pass_it_and_a_larger_one_goes
         assert len(server.requests) == CALLS
 
 
-@pytest.mark.slow
 def test_more_time_continues_a_full_run_that_was_stopped_without_a_model_call(
     tmp_path: Path,
 ) -> None:
@@ -403,7 +391,6 @@ def test_more_time_continues_a_full_run_that_was_stopped_without_a_model_call(
     assert json.loads((folder / "outcome.json").read_text())["metric"] < 1e-3
 
 
-@pytest.mark.slow
 def test_machines_get_an_object_a_line(recorded: Path) -> None:
     done = autoreproduce(
         recorded,

@@ -5,12 +5,11 @@ speaks a provider's protocol behind it.
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import anthropic
 import httpx2
-import openai
 from chat_server import Answer, Server, chat_server
 
 from autoreproduce.config import Settings
@@ -32,12 +31,22 @@ class World:
     def __init__(self, server: Server, calls: AgentCalls, socket: Path) -> None:
         self.server, self.calls = server, calls
         self.client = httpx2.Client(transport=httpx2.HTTPTransport(uds=str(socket)))
-        self.openai: Any = openai.OpenAI(
-            base_url="http://gateway/v1", api_key="x", http_client=self.client, max_retries=0
-        )
-        self.anthropic: Any = anthropic.Anthropic(
-            base_url="http://gateway", api_key="x", http_client=self.client, max_retries=0
-        )
+
+    @cached_property
+    def openai(self) -> Any:
+        """OpenAI's own client; imported here, since each worker that collects would pay for it."""
+        from openai import OpenAI
+
+        url = "http://gateway/v1"
+        return OpenAI(base_url=url, api_key="x", http_client=self.client, max_retries=0)
+
+    @cached_property
+    def anthropic(self) -> Any:
+        """Anthropic's own client."""
+        from anthropic import Anthropic
+
+        url = "http://gateway"
+        return Anthropic(base_url=url, api_key="x", http_client=self.client, max_retries=0)
 
     @property
     def results(self) -> list[ModelResult]:

@@ -5,8 +5,6 @@ real socket, before models of two providers.
 import json
 from typing import Any
 
-import anthropic
-import openai
 import pytest
 from chat_server import Answer
 from gateway_world import CALLS, PROVIDERS, SCHEMA, world
@@ -206,6 +204,9 @@ def test_pictures_pass_in_each_protocol() -> None:
 
 
 def test_each_protocols_own_error_says_that_the_budget_is_spent() -> None:
+    import anthropic
+    import openai
+
     with world(["never"], budget="40 tokens") as made:
         with pytest.raises(openai.APIStatusError) as one:
             made.openai.chat.completions.create(
@@ -226,6 +227,9 @@ def test_each_protocols_own_error_says_that_the_budget_is_spent() -> None:
 
 
 def test_a_prompt_that_is_too_long_is_an_error_that_agents_know() -> None:
+    import anthropic
+    import openai
+
     long = Answer(status=400, error={"message": "x", "code": "context_length_exceeded"})
     with world([long, long]) as made:
         with pytest.raises(openai.BadRequestError) as one:
@@ -278,6 +282,8 @@ def test_arguments_that_are_no_json_reach_the_agent_as_they_are() -> None:
 
 
 def test_the_list_of_models_is_the_trials_own_and_other_paths_are_not_there() -> None:
+    import openai
+
     with world([]) as made:
         assert [each.id for each in made.openai.models.list()] == ["openai:m"]
         with pytest.raises(openai.NotFoundError):

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,14 @@ import pytest
 
 from autoreproduce.trials.steps import ModelResult
 
-pytest.importorskip("mcp", reason="the mcp extra is not installed")
 GATEWAY = "autoreproduce.plugins.external_agents.gateway"
 exchange = pytest.importorskip(f"{GATEWAY}.exchange", reason="needs the plugin external_agents")
 routes = pytest.importorskip(f"{GATEWAY}.routes", reason="needs the plugin external_agents")
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.skipif(not find_spec("mcp"), reason="the mcp extra is not installed"),
+    pytest.mark.slow,
+    pytest.mark.timeout(600),
+]
 TOOL, SKILL = "list_tasks", "reproduce-a-paper"
 ALLOWED = ["--dangerously-skip-permissions"]
 SERVER = ["-m", "autoreproduce", "mcp", "--model", "none"]

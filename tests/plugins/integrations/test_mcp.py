@@ -8,9 +8,12 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import anyio
+import httpx2
 import pytest
 import tiny
 from chat_server import chat_server
@@ -20,11 +23,7 @@ from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.plugins.integrations.jobs import Jobs, JobState
 from autoreproduce.plugins.integrations.mcp_server import Tools, environment_of, shown
 
-mcp = pytest.importorskip("mcp", reason="the mcp extra is not installed")
-import anyio  # noqa: E402
-import httpx2  # noqa: E402
-from mcp import Client, StdioServerParameters, stdio_client  # noqa: E402
-from mcp.client.streamable_http import streamable_http_client  # noqa: E402
+needs_mcp = pytest.mark.skipif(not find_spec("mcp"), reason="the mcp extra is not installed")
 
 TOOLS = {
     "list_tasks",
@@ -54,8 +53,11 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
     return {**os.environ, "AUTOREPRODUCE_CACHE_DIR": str(folder / "cache"), **more}
 
 
+@needs_mcp
 @pytest.mark.slow
 def test_a_reproduction_outlives_its_client_and_another_reads_its_verdict(tmp_path: Path) -> None:
+    from mcp import Client, StdioServerParameters, stdio_client
+
     tiny.lay_out(tmp_path)
 
     async def over_stdio(base_url: str, work: Any) -> Any:
@@ -96,9 +98,12 @@ def test_a_reproduction_outlives_its_client_and_another_reads_its_verdict(tmp_pa
         anyio.run(over_stdio, server.base_url, lambda client: read(client, started["job"]))
 
 
+@needs_mcp
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["paper.tex", "papers/paper.tex"])
 def test_a_paper_of_a_client_shows_the_model_no_secret(tmp_path: Path, name: str) -> None:
+    from mcp import Client, StdioServerParameters, stdio_client
+
     """`\\input` of a hidden file, an absolute path and `..`, through a server and its job."""
     here, outside = tmp_path / "here", tmp_path / "outside.tex"
     (paper := here / name).parent.mkdir(parents=True)
@@ -155,8 +160,12 @@ def http_server(folder: Path, token: str) -> Iterator[str]:
         process.wait(20)
 
 
+@needs_mcp
 @pytest.mark.slow
 def test_over_http_only_who_has_the_token_is_answered(tmp_path: Path) -> None:
+    from mcp import Client
+    from mcp.client.streamable_http import streamable_http_client
+
     async def tasks(address: str) -> list[Any]:
         headers = {"Authorization": "Bearer secret"}
         async with (
