@@ -78,7 +78,8 @@ def commit_words(subject: str) -> str:
     """ "refactoring: EDIT 1 0 data.py" as "Refactoring: data.py written"."""
     match = _EDIT.match(subject)
     if match is None:
-        return subject
+        phase, colon, rest = subject.partition(": ")
+        return f"{PHASES[phase]}: {rest}" if colon and phase in PHASES else subject
     phase, first, last, name, rest = match.groups()
     lines = f"line {first}" if first == last else f"lines {first} to {last}"
     what = "written" if (first, last) == ("1", "0") else f"{lines} changed"

@@ -280,7 +280,7 @@ class SuiteRun:
             self._follow()
         else:
             self._note_budget()
-        write_state(self.folder, self._snapshot() | {"ended": self.reason or "at its end"})
+        write_state(self.folder, self._snapshot() | {"ended": self.reason or "complete"})
 
     def _note_budget(self, budget: Budget | None = None) -> None:
         """Write the limit and what was spent, counted again unless given, for trials by hand."""

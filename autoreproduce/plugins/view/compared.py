@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from autoreproduce.claims.choices import Choice, alike
 from autoreproduce.errors import AutoReproduceError, UsageError
 from autoreproduce.evaluation.report.claims_table import claim_rows
 from autoreproduce.evaluation.report.evidence import Evidence, gather, history, text_in
@@ -59,15 +60,7 @@ def comparison_page(trials: Sequence[ListedTrial]) -> dict[str, Any]:
             ],
             all_of_them=True,
         ),
-        "choices": _differing(
-            [
-                {
-                    one.what: f"{one.value}" + ("" if one.used is None else f", used {one.used}")
-                    for one in each.choices
-                }
-                for each in found
-            ]
-        ),
+        "choices": _choices(found),
         "programs": _changes(trials, [_files_or_none(trial) for trial in trials]),
         "prompts": _changes(trials, [_prompts(trial) for trial in trials]),
     }
@@ -128,6 +121,28 @@ def _facts_of(trial: ListedTrial, found: Evidence) -> dict[str, str]:
         "tokens out": f"{sums.usage['output']:,}",
         "cost": sums.cost_text,
     }
+
+
+def _choices(found: Sequence[Evidence]) -> list[tuple[str, list[str]]]:
+    """Choices that were decided otherwise, or where another value was seen in use. A trial without
+    any choices differs in none, and one that still runs not in what it uses.
+    """
+    sides = [{one.what: one for one in each.choices} for each in found]
+    rows = []
+    for name in dict.fromkeys(name for side in sides for name in side):
+        held = [side.get(name) for side in sides if side]
+        decided = {str(one.value) if one else None for one in held}
+        used = {str(one.used) for one in held if one and one.used is not None}
+        if max(len(decided), len(used)) > 1:
+            rows.append((name, [_choice_words(side.get(name)) for side in sides]))
+    return rows
+
+
+def _choice_words(one: Choice | None) -> str:
+    if one is None:
+        return "–"
+    told = one.used is not None and not alike(one.value, one.used)
+    return f"{one.value}, used {one.used}" if told else str(one.value)
 
 
 def _phases(found: Evidence) -> dict[str, str]:

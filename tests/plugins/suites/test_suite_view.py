@@ -145,7 +145,7 @@ def test_watch_tells_the_end_and_refuses_what_is_no_suite(
     stream = io.StringIO()
     assert watch(one["folder"] / "a/out", stream)
     assert "1 measured, 1 failed" in stream.getvalue()
-    assert "ended: at its end" in stream.getvalue()
+    assert "ended: complete" in stream.getvalue()
     for _ in range(2):
         with pytest.raises(UsageError, match=r"state\.json"):
             watch(tmp_path, stream)
@@ -246,7 +246,7 @@ def test_in_a_terminal_the_table_is_redrawn_and_watched_from_another(tmp_path: P
         assert "\x1b[" in text
         assert re.search(r"1/3", text)
         assert "3/3" in text
-    assert "ended: at its end" in seen
+    assert "ended: complete" in seen
 
 
 @pytest.mark.slow

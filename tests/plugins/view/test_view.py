@@ -123,6 +123,18 @@ def test_two_trials_are_shown_side_by_side(runs: Path, client: TestClient) -> No
     assert client.get(f"/compare?trial={keys[0]}").status_code == 400
 
 
+def test_choices_are_compared_by_what_was_decided(runs: Path, client: TestClient) -> None:
+    stated = {"kind": "stated", "place": "Adam with a rate of 0.1"}
+    for name, rate in (("done", 0.1), ("begun", 0.2)):
+        made = [{"what": "optimiser", "value": "Adam"}, {"what": "rate", "value": rate}]
+        text = json.dumps([one | stated for one in made])
+        (runs / name / "choices.json").write_text(text)
+    keys = [key_of(runs, name) for name in ("done", "begun")]
+    page = client.get(f"/compare?trial={keys[0]}&trial={keys[1]}").text
+    shown = page.partition("Choices that differ")[2]
+    assert "<td>0.1</td><td>0.2</td>" in shown and "Adam" not in shown
+
+
 @pytest.mark.slow
 def test_a_suite_has_its_trials_its_tables_and_its_plots(runs: Path, client: TestClient) -> None:
     key = Library(runs).suites()[0].key

@@ -60,7 +60,7 @@ def text_of(browser: Any, selector: str) -> str:
 
 
 def press(browser: Any, word: str) -> None:
-    script = "[...document.querySelectorAll('button')].find((b) => b.innerText === arguments[0])"
+    script = "[...document.querySelectorAll('button, a')].find((b) => b.innerText === arguments[0])"
     browser.execute_script(f"{script}.click()", word)
 
 
@@ -98,7 +98,7 @@ def test_a_trial_is_watched_stopped_and_resumed_without_a_reload(
             browser.get(address_of(server))
             assert browser.get_cookies() == []
             wait_for(lambda: browser.find_elements("link text", "one"), "listed by itself")
-            browser.find_element("link text", "one").click()
+            press(browser, "one")
             wait_for(lambda: "Data acquisition" in text_of(browser, "#now"), "its phase")
             assert "running" in text_of(browser, "#now .status")
             wait_for(lambda: "Literature review" in text_of(browser, "#report"), "what ended")
