@@ -15,6 +15,7 @@ from typing import Any
 
 from autoreproduce.config import Settings
 from autoreproduce.content import folder
+from autoreproduce.evaluation.report.verdict_words import AFTER
 from autoreproduce.files.bounded import parse_yaml
 from autoreproduce.method.reading import SHORT
 from autoreproduce.method.results import Run
@@ -46,47 +47,54 @@ def _is_replay(record: TrialRecord) -> bool:
     return str(record.settings.get("model")).partition(":")[0] == "tape"
 
 
-def _full_run_seconds(outcome: Outcome) -> float:
-    seconds = outcome.phases.get(FULL_RUN, {}).get("seconds", 0.0)
-    return float(seconds) if isinstance(seconds, int | float) else 0.0
+def _times_of(outcome: Outcome) -> tuple[float, float, float]:
+    """Seconds of a trial, of its full run, and of what followed that: our reference's run, say."""
+    told = {name: sums.get("seconds") for name, sums in outcome.phases.items()}
+    held = {name: value for name, value in told.items() if isinstance(value, int | float)}
+    before = sum(value for name, value in held.items() if name not in AFTER)
+    return outcome.seconds, held.get(FULL_RUN, 0.0), outcome.seconds - before
+
+
+def _middle(seconds: Sequence[float]) -> float:
+    return statistics.median([each for each in seconds if each > 0] or [0.0])
 
 
 class RemainingTime:
-    """Takes in a trial's phases and steps, and says what may be left. `now`: seconds since it
-    began.
-    """
+    """What may be left of a trial, by its phases and steps. `now`: seconds since it began."""
 
     def __init__(self, earlier: Sequence[Outcome] = ()) -> None:
-        self._whole = statistics.median([one.seconds for one in earlier]) if earlier else 0.0
-        runs = [seconds for one in earlier if (seconds := _full_run_seconds(one)) > 0]
-        self._full_run = statistics.median(runs) if runs else 0.0
+        columns = zip(*map(_times_of, earlier), strict=True) if earlier else ((), (), ())
+        self._whole, self._full_run, self._after = map(_middle, columns)
         self._least = 0.0  # of the full run, by the dry run
         self._began: float | None = None  # when the full run did
         self._replayed = 0.0  # seconds of steps from the journal, which took no time now
 
     def phase(self, name: str, now: float) -> None:
         """A phase begins."""
-        if name == FULL_RUN:
-            self._began = now
+        self._began = now if name == FULL_RUN else None
 
     def step(self, step: Step, replayed: bool) -> None:
         """A step ended: a run that was watched gives a rate."""
         self._replayed += step.seconds if replayed else 0.0
-        if isinstance(step.result, ExecutionResult) and step.phase != FULL_RUN:
+        if isinstance(step.result, ExecutionResult) and step.phase == FULL_RUN:
+            self._began = None
+        elif isinstance(step.result, ExecutionResult):
             run = Run.of(step.result)
             times, (steps, _) = step_times(run), planned_steps(run, ())
             if times is not None and steps:
                 self._least = times.before + steps * times.each
 
+    @property
+    def of_run(self) -> bool:
+        """True if what is left is the full run's alone: nothing is known of what follows it."""
+        return self._began is not None and not self._whole
+
     def seconds(self, now: float) -> float | None:
         """What may be left; None if nothing is known, or it takes longer than was expected."""
-        expected = []
-        if self._whole:
-            expected.append(self._whole - self._replayed - now)
+        left = self._whole - self._replayed - now if self._whole else 0.0
         if self._began is not None:
             run = max(self._full_run, self._least)
-            expected = [run - (now - self._began)] if run else expected
-        left = max(expected, default=0.0)
+            left = run - (now - self._began) + self._after if run else left
         return left if left > 0 else None
 
 

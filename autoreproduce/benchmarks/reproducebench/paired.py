@@ -52,12 +52,11 @@ def pair_of(task: Task, workspace: Path, draw: Draw, sandboxes: SandboxSetup) ->
 def beside(task: Task, pair: Pair, reference: Recomputed) -> Pair:
     """The pair with this number of the reference's, and the band around it."""
     value, half = reference.value, task.half_band
-    if half is None and task.measured:
-        half = half_band(task.measured)
+    half = half_band(task.measured) if half is None and task.measured else half
     found = {"reference": value, "reason": reference.reason}
-    if value is None or half is None:
-        return pair.model_copy(update=found)
-    return pair.model_copy(update={**found, "low": value - half, "high": value + half})
+    if value is not None and half is not None:
+        found |= {"low": value - half, "high": value + half}
+    return pair.model_copy(update=found)
 
 
 def half_band(measured: Result) -> float | None:
@@ -74,7 +73,8 @@ def half_band(measured: Result) -> float | None:
 
 def _reference_run(task: Task, draw: Draw, sandboxes: SandboxSetup) -> ReferenceRun:
     """Run the reference over what the program saw; what nothing disturbed is kept for others."""
-    sandboxes.note("running the reference on the same draw of the data")
+    took = f" ({task.measured.seconds} s on {task.measured.machine})" if task.measured else ""
+    sandboxes.note(f"our reference now runs on the same draw, its output unseen{took}")
     space = draw.reference / WORKSPACE
     shutil.rmtree(space, ignore_errors=True)  # what an interrupted run left
     space.mkdir(parents=True)

@@ -66,7 +66,9 @@ class TrialProgress:
         left = self.left_seconds
         if left is None:
             return ""
-        return f", about {duration(left if left < 120 else round(left / 60) * 60)} left"
+        of_run = self.pace.seconds_left is not None or (self.remaining and self.remaining.of_run)
+        about = duration(left) if left < 120 else f"{round(left / 60)} min"
+        return f", about {about} left{' of this run' if of_run else ''}"
 
     def phase(self, name: str) -> None:
         """A phase begins: the one before is done, those left out are skipped."""
