@@ -63,6 +63,10 @@ def calibrate(
     attacks: Annotated[
         bool, typer.Option("--attacks", help="run and score programs that fake a result instead")
     ] = False,
+    program: Annotated[
+        list[str] | None,
+        typer.Option(help="of --attacks only this, by name, or honest (several: repeat)"),
+    ] = None,
     controls: Annotated[
         bool,
         typer.Option("--controls", help="judge papers' own code, whose truth is known, instead"),
@@ -97,7 +101,8 @@ def calibrate(
         )
     if attacks:
         home = out or settings.runs_dir / "attacks"
-        caught = run_attacks(tasks, names, repeats, wanted, home, settings, note)
+        given = (home, settings, note, program or [])
+        caught = run_attacks(tasks, names, repeats, wanted, *given)
         raise typer.Exit(0 if caught else 1)
     if not names:
         raise UsageError(

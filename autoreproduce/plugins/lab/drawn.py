@@ -33,7 +33,8 @@ FILE = "drawn.json"
 @dataclass(frozen=True)
 class DrawnRun:
     """One program on one draw. `told`: its number is worse than another run of the reference's on
-    the draw could be; None without a number or a band.
+    the draw could be; None without a number or a band. `agreement` with that run, and the `word` on
+    the number's integrity.
     """
 
     task: str
@@ -46,6 +47,8 @@ class DrawnRun:
     low: float | None
     high: float | None
     told: bool | None
+    agreement: float | None = None
+    word: str = ""
 
 
 def run_drawn(
@@ -68,10 +71,7 @@ def run_drawn(
     tree, found = Tree(settings.runs_dir.resolve()), []
     for seed in seeds:
         place = home / f"seed-{seed}"
-        kept = f"{home.name}/{place.name}/draw"
-        if tree.kind(kept) != "file":
-            tree.write(kept, new_seed())
-        draw = tree.read_text(kept)
+        draw = kept_draw(tree, f"{home.name}/{place.name}/draw")
         for program in _programs(task, only):
             note(f"{task.id}: {program.what}, seed {seed}")
             found.append(
@@ -79,6 +79,13 @@ def run_drawn(
             )
             write_whole(home / FILE, json.dumps([asdict(one) for one in found], indent=1) + "\n")
     return found
+
+
+def kept_draw(tree: Tree, name: str) -> str:
+    """The seed of the draw that earlier runs of the same command had, or a new one."""
+    if tree.kind(name) != "file":
+        tree.write(name, new_seed())
+    return tree.read_text(name)
 
 
 def _programs(task: Task, only: Sequence[str]) -> Iterator[AlteredProgram]:
@@ -121,17 +128,20 @@ def _drawn_run(
     if pair and pair.low is not None and value is not None:
         told = pair.is_worse(value, task.metric.direction)
     known = (pair.reference, pair.low, pair.high) if pair else (None, None, None)
-    return DrawnRun(task.id, program.name, program.what, seed, draw, value, *known, told)
+    own = (task.id, program.name, program.what, seed, draw, value)
+    word = measured.integrity.word if measured and measured.integrity else ""
+    return DrawnRun(*own, *known, told, pair.agreement if pair else None, word)
 
 
 def drawn_table(runs: Sequence[DrawnRun]) -> str:
     """A row a run in Markdown."""
-    lines = ["| task | program | seed | number | reference on the draw | band | told |"]
-    lines += [f"|{'---|' * 7}"]
+    titles = ("task", "program", "seed", "number", "reference on the draw", "band", "told")
+    lines = [f"| {' | '.join(titles)} | agreement | word |", f"|{'---|' * 9}"]
     words = {True: "worse", False: "no", None: "–"}
     for one in runs:
         band = "–" if one.low is None else f"{one.low:.4g} to {one.high:.4g}"
         numbers = ["–" if each is None else f"{each:.4g}" for each in (one.value, one.reference)]
         cells = [one.task, one.what, str(one.seed), *numbers, band, words[one.told]]
+        cells += ["–" if one.agreement is None else f"{one.agreement:.3g}", one.word or "–"]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)

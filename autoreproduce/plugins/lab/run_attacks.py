@@ -10,13 +10,12 @@ doubt.
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
 from autoreproduce.benchmarks.reproducebench.altered import MistakeEdit, with_edits
-from autoreproduce.benchmarks.reproducebench.draws import new_seed
 from autoreproduce.benchmarks.reproducebench.tasks import find_task, reference_folder
 from autoreproduce.config import Settings
 from autoreproduce.content import folder
@@ -26,6 +25,7 @@ from autoreproduce.evaluation.scorers.structure import StructureScorer
 from autoreproduce.files.bounded import parse_yaml
 from autoreproduce.files.shared import read_text
 from autoreproduce.files.tree import Tree
+from autoreproduce.plugins.lab.drawn import kept_draw
 from autoreproduce.runner.external_program import ScoreRequest
 from autoreproduce.runner.score import score_all
 from autoreproduce.task import Task
@@ -218,12 +218,13 @@ def run_attacks(
     home: Path,
     settings: Settings,
     note: Callable[[str], None],
+    only: Sequence[str] = (),
 ) -> bool:
     """Run and score the attacks on each task, below `home`; True if all were caught as expected.
 
-    `levels`: none means all; with judges the mixed level reads the programs too. A program that was
-    run is not run again. Writes `attacks-TASK.json` and `.md`. Raises UsageError for a task without
-    attacks and for another level.
+    `levels`: none means all; with judges the mixed level reads the programs too. `only`: names of
+    programs, or "honest" for all variations. A program that was run is not run again. Writes
+    `attacks-TASK.json` and `.md`. Raises UsageError for another task, level or program.
     """
     levels = levels or ((*FREE, "mixed") if judges else FREE)
     if unknown := [level for level in levels if level not in (*FREE, "mixed")]:
@@ -231,49 +232,41 @@ def run_attacks(
             f"--levels {','.join(unknown)}", fix=f"those of attacks are {', '.join(FREE)}, mixed"
         )
     found = [find_task(name, settings.profile) for name in tasks]
-    chosen = [(task, attacks_on(task)) for task in found]
+    chosen = [(task, _named(attacks_on(task), only)) for task in found]
+    asked = ScoreRequest("", settings, None, levels, judges, repeats, note=note)
     good = True
     for task, attacks in chosen:
-        rows, draw = [], new_seed()  # one for all: none of them could know it
+        kept = Tree(home / task.id)
+        kept.make_root()
+        rows, draw = [], kept_draw(kept, "draw")  # one for all: none of them could know it
         for attack in attacks:
             note(f"{task.id}: {attack.entry.name}")
-            place = home / task.id / attack.entry.name
-            rows.append(_row(task, attack, levels, judges, repeats, place, settings, note, draw))
+            own = replace(asked, task=task, draw=draw)
+            rows.append(_row(attack, own, kept.root / attack.entry.name))
         write(home, task, rows)
         note(attack_table(rows))
         good = good and all(row.as_expected for row in rows)
     return good
 
 
-def _row(
-    task: Task,
-    attack: Attack,
-    levels: Sequence[str],
-    judges: Sequence[str],
-    repeats: int,
-    place: Path,
-    settings: Settings,
-    note: Callable[[str], None],
-    draw: str,
-) -> AttackRow:
+def _named(attacks: list[Attack], only: Sequence[str]) -> list[Attack]:
+    names = {one.entry.name: {one.entry.name, "honest" * one.entry.honest} for one in attacks}
+    if unknown := [name for name in only if name not in ("honest", *names)]:
+        raise UsageError(
+            f"no program is called {unknown[0]}", fix=f"those are honest, {', '.join(names)}"
+        )
+    return [one for one in attacks if not only or names[one.entry.name] & set(only)]
+
+
+def _row(attack: Attack, asked: ScoreRequest, place: Path) -> AttackRow:
     program = Tree(place / "program")
     program.make_root()
     for name, text in attack.files.items():
         program.write(name, text)
-    request = ScoreRequest(
-        path=str(place / "program"),
-        settings=settings,
-        task=task,
-        levels=levels,
-        judges=judges,
-        repeats=repeats,
-        run=attack.command if set(levels) & set(FREE) else None,  # a judge reads, and runs nothing
-        draw=draw,
-        out=place / "trial",
-        note=note,
-    )
-    [scored], _ = score_all(request)
-    return row_of(attack, levels, scored.scores)
+    run = attack.command if set(asked.levels) & set(FREE) else None  # a judge runs nothing
+    own = replace(asked, path=str(place / "program"), run=run, out=place / "trial")
+    [scored], _ = score_all(own)
+    return row_of(attack, asked.levels, scored.scores)
 
 
 def write(home: Path, task: Task, rows: Sequence[AttackRow]) -> None:

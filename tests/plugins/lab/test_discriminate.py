@@ -10,6 +10,7 @@ from autoreproduce.benchmarks.reproducebench import tasks as reproducebench
 from autoreproduce.benchmarks.reproducebench.scaffold import new_task
 from autoreproduce.cli.app import app
 from autoreproduce.errors import UsageError
+from autoreproduce.trials.measurement import read_measurement
 
 
 def test_an_unknown_program_is_one_line(tmp_path):
@@ -46,8 +47,14 @@ def test_on_a_draw_a_program_is_told_by_the_references_number_there(tmp_path, mo
     own, simple = json.loads((tmp_path / "runs" / "drawn-tiny-small" / "drawn.json").read_text())
     assert own["reference"] == simple["reference"] and own["draw"] == simple["draw"]
     assert (own["told"], simple["told"]) == (False, True)
+    for one in (own, simple):
+        place = tmp_path / "runs" / "drawn-tiny-small" / "seed-0" / one["program"] / "trial"
+        found = read_measurement(place)
+        assert found is not None and found.integrity is not None and one["agreement"] is None
+        assert one["word"] == found.integrity.word
     assert own["low"] < own["value"] < own["high"] < simple["value"]
     assert "| tiny | weights as they are drawn | 0 |" in done.output
+    assert f"| – | {own['word']} |" in done.output
     again = CliRunner().invoke(app, ["bench", "discriminate", "tiny", *flags])
     assert json.loads((tmp_path / "runs" / "drawn-tiny-small" / "drawn.json").read_text()) == [
         own,

@@ -13,6 +13,7 @@ from autoreproduce.benchmarks.reproducebench import tasks as reproducebench
 from autoreproduce.benchmarks.reproducebench.scaffold import new_task
 from autoreproduce.config import Settings
 from autoreproduce.content import folder
+from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.tables.rows import read_rows
 from autoreproduce.plugins.lab.run_attacks import (
     CONTROL,
@@ -171,6 +172,23 @@ def test_calibrate_shows_which_level_catches_which(tiny: Task, tmp_path: Path) -
     assert "**doubtful**" in shown or "**void**" in shown or "| yes | yes |" in shown
     swapped = next(line for line in table.splitlines() if "mean squared error" in line)
     assert swapped.endswith("no: integrity |") and not good  # the metric is that one already
+
+
+@pytest.mark.slow
+def test_one_program_can_be_run_again_beside_others_on_their_draw(
+    tiny: Task, tmp_path: Path
+) -> None:
+    place, given = tmp_path / "attacks", (settings_in(tmp_path), lambda text: None)
+    seeds = []
+    for name in ("child_process", "reference"):
+        assert run_attacks(["tiny"], [], 1, LEVELS, place, *given, [name])
+        assert (place / "attacks-tiny.md").read_text().count("\n") == 3
+        found = read_measurement(place / "tiny" / name / "trial")
+        assert found is not None and found.pair is not None
+        seeds.append(found.pair.draw)
+    assert seeds[0] == seeds[1]
+    with pytest.raises(UsageError, match="no program is called nothing"):
+        run_attacks(["tiny"], [], 1, LEVELS, place, *given, ["nothing"])
 
 
 def test_the_altered_references_of_a_task_fit_and_differ() -> None:
