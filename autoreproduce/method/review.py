@@ -19,7 +19,7 @@ from autoreproduce.method.debugging import carry_out, prompt_values
 from autoreproduce.method.time_prediction import prediction
 from autoreproduce.method.workbench import CHECKLIST
 from autoreproduce.papers.passages import nearest_within
-from autoreproduce.papers.sections import section_named, sections
+from autoreproduce.papers.sections import section_named, sections, with_headings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,7 +35,7 @@ SHOWN_OF_NEAREST = 3_000  # characters, if there is no section of the name asked
 _REPLACED = re.compile(
     r"^\s*[-*]?\s*replace:\s*(.+)\n\s*[-*]?\s*by:[ \t]*(.*)$", re.MULTILINE | re.IGNORECASE
 )
-MOST_SECTIONS = 2  # that a review may ask for
+MOST_SECTIONS = 2  # that one question may ask for
 
 
 @dataclass(frozen=True)
@@ -113,15 +113,15 @@ def _reply(
             return parsed
         heading = parsed.command.heading
         earlier = sum(heading.casefold() == asked.casefold() for asked, _ in shown)
-        shown.append((heading, _section(bench, heading, earlier)))
+        shown.append((heading, section_shown(bench, heading, earlier)))
 
 
-def _section(bench: Workbench, heading: str, earlier: int = 0) -> str:
+def section_shown(bench: Workbench, heading: str, earlier: int = 0) -> str:
     """A section of the paper within the limit; one that was shown before continues. Without one of
     that name, what is nearest to the words, and which sections there are. Claimed values are
     withheld.
     """
-    paper = bench.blank(bench.whole_paper)
+    paper = with_headings(bench.blank(bench.whole_paper))
     found = section_named(paper, heading)
     if found:
         begin, end = earlier * SHOWN_OF_PAPER, (earlier + 1) * SHOWN_OF_PAPER

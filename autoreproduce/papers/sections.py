@@ -29,6 +29,9 @@ _PROOFS = re.compile(
 _PLAIN_HEADING = re.compile(
     r"(?:^|(?<=\n))\n*((?:[A-Z]|\d{1,2})(?:\.\d{1,2})*\.? +[A-Z][^\n.]{2,70})\n"
 )
+# A paragraph that begins with its own number: "2. The book. Each …".
+_NUMBERED = re.compile(r"(?:\A|(?<=\n\n))(\d{1,2})\. +([A-Z][^\n]*)")
+_WORDS_OF_HEADING = 8
 
 
 @dataclass(frozen=True)
@@ -134,12 +137,35 @@ def _is_dropped(section: Section, after_list: bool) -> bool:
     return section.is_list or bool(_THANKS.fullmatch(section.heading)) or bool(appendix and proofs)
 
 
-def section_or_headings(paper: str, name: str) -> str:
-    """The section of a paper by its heading or number; if none has it, the list of headings.
-
-    Headings are those of Markdown, or lines such as "3.2 Training" of plain text.
+def with_headings(paper: str) -> str:
+    """A paper whose headings are Markdown's: in a plain text, lines such as "3.2 Training", else
+    paragraphs that are numbered one after the other, with their first sentence or words.
     """
-    text = re.sub(_PLAIN_HEADING, r"\n# \1\n", paper) if "\n#" not in paper else paper
+    if paper.startswith("#") or "\n#" in paper:
+        return paper
+    marked = _PLAIN_HEADING.sub(r"\n# \1\n", paper)
+    return marked if "\n#" in marked else _with_numbered_paragraphs(paper)
+
+
+def _with_numbered_paragraphs(paper: str) -> str:
+    last = 0
+
+    def heading(found: re.Match[str]) -> str:
+        nonlocal last
+        if int(found[1]) != last + 1:
+            return found[0]
+        last += 1
+        sentence = found[2].partition(". ")[0].split()
+        words = " ".join(sentence[:_WORDS_OF_HEADING])
+        more = " …" if len(sentence) > _WORDS_OF_HEADING else ""
+        return f"# {found[1]}. {words}{more}\n{found[2]}"
+
+    return _NUMBERED.sub(heading, paper)
+
+
+def section_or_headings(paper: str, name: str) -> str:
+    """The section of a paper by its heading or number; if none has it, the list of headings."""
+    text = with_headings(paper)
     if found := section_named(text, name):
         return found
     headings = [part.heading for part in sections(text) if part.heading]

@@ -369,6 +369,14 @@ def test_a_section_over_the_limit_continues_when_it_is_asked_for_again(tmp_path:
     assert second.endswith("the end. [withheld]")
 
 
+def test_a_section_is_found_by_the_number_that_its_paragraph_begins_with(tmp_path: Path) -> None:
+    paper = "A title\n\n1. A gate. It opens at 94.3.\n\n2. A door. It is shut.\n"
+    research = Scripted("SECTION: 2", "SUBMIT")
+    run(tmp_path, Scripted(edit("x = 1")), research, paper=paper)
+    ((_, shown),) = research.variables[1]["sections"]
+    assert "It is shut." in shown and "gate" not in shown
+
+
 def test_a_section_that_is_not_there_shows_what_is_nearest(tmp_path: Path) -> None:
     paper = "\n\n".join(["Weather is fine. " * 60] * 9 + ["A gate opens at 94.3 by half."])
     research = Scripted("SECTION: The gate", "SUBMIT")

@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoreproduce.agents.agent import Agent
-from autoreproduce.agents.commands import Bash
+from autoreproduce.agents.commands import Bash, ShowSection
+from autoreproduce.agents.parsing import parse
 from autoreproduce.errors import CommandError, ReplyError, UsageError
 from autoreproduce.files.tree import Tree
 from autoreproduce.method.development import develop, start_of_loop
 from autoreproduce.method.literature_review import Summaries
 from autoreproduce.method.phase import Phase
+from autoreproduce.method.review import MOST_SECTIONS, section_shown
 from autoreproduce.method.workbench import Workbench
 from autoreproduce.plugins.masked.answering import MaskedSolver, functions_of
 from autoreproduce.plugins.masked.clones import twin_pairs
@@ -30,6 +32,8 @@ from autoreproduce.plugins.masked.surroundings import called_elsewhere, most_sim
 from autoreproduce.trials.workspace import Workspace
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from autoreproduce.contracts import Sandbox
     from autoreproduce.models import Models, Role
     from autoreproduce.plugins.masked.selection import MaskedTask
@@ -49,7 +53,7 @@ class MaskedBench(Workbench):
     like: str = ""
     paper: str = ""
     passages: bool = False
-    full_paper: str = ""  # where a review that sees passages may ask for sections
+    full_paper: str = ""  # where one who sees passages may ask for sections
     fixed_packages: bool = False
 
     @property
@@ -83,18 +87,7 @@ class MaskedLoop(MaskedSolver):
             )
         bench = self._bench(masked, models, sandbox, trial)
         functions = functions_of(masked)
-        specification = bench.research.ask(
-            "specify",
-            paper=bench.paper,
-            passages=bench.passages,
-            experiments=masked.what_to_do,
-            files=list(bench.files.items()),
-            others=bench.mentions,
-            calls=bench.calls,
-            like=bench.like,
-            functions=functions,
-        )
-        bench.summaries.put(STAGE, specification)
+        bench.summaries.put(STAGE, _specification(bench, functions))
         for file, address in functions:
             self._write(bench, file, address)
         files = tuple(bench.files)
@@ -188,3 +181,40 @@ class MaskedLoop(MaskedSolver):
             self.budget,
             self.settings,
         )
+
+
+def _specification(bench: MaskedBench, functions: Sequence[tuple[str, str]]) -> str:
+    """What the functions are to do. Where only passages are shown, the research agent may first ask
+    for sections of the paper.
+    """
+    shown: list[tuple[str, str]] = []
+    while True:
+        more = bool(bench.full_paper) and len(shown) < MOST_SECTIONS
+        reply = bench.research.ask(
+            "specify",
+            paper=bench.paper,
+            passages=bench.passages,
+            experiments=bench.experiments,
+            files=list(bench.files.items()),
+            others=bench.mentions,
+            calls=bench.calls,
+            like=bench.like,
+            functions=functions,
+            sections=tuple(shown),
+            may_ask=more,
+        )
+        heading = _asked_for(reply) if more else ""
+        if not heading:
+            return reply
+        earlier = sum(heading.casefold() == asked.casefold() for asked, _ in shown)
+        shown.append((heading, section_shown(bench, heading, earlier)))
+
+
+def _asked_for(reply: str) -> str:
+    """The section that a reply of one line asks for, "" if it is a specification."""
+    try:
+        command = parse(reply, {"SECTION"}).command
+    except CommandError:
+        return ""
+    lines = [line for line in reply.splitlines() if line.strip()]
+    return command.heading if isinstance(command, ShowSection) and len(lines) <= 3 else ""

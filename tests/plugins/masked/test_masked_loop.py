@@ -93,6 +93,24 @@ def test_a_review_of_passages_is_shown_the_section_that_it_asks_for(run):
 
 
 @pytest.mark.slow
+def test_whoever_specifies_from_passages_may_ask_for_two_sections_first(run):
+    asked = ["SECTION: the spread", "I need one more.\n\nSECTION: 2", SPECIFIED]
+    rest = model(GOOD, ["SUBMIT"])
+
+    def answer(request):
+        return asked.pop(0) if role(request.prompt) == "specify" else rest(request)
+
+    with chat_server(answer) as server:
+        done = run(server, solver="autoreproduce")
+    assert done.outcome.metric == 1, done.outcome.reason
+    first, _, third, written = (request.prompt for request in server.requests[:4])
+    assert "ask first for the section that has it" in first
+    assert "# The section that you asked for: the spread" in third
+    assert "# The section that you asked for: 2" in third and "ask first for" not in third
+    assert SPECIFIED in written and "SECTION:" not in written
+
+
+@pytest.mark.slow
 def test_what_the_research_agent_asks_for_is_done(run):
     update = "1. line 8 takes the maximum\n\nUPDATE\n## Feedback\nDivide the sum by the count.\n## Summary\nunchanged"
     with chat_server(model(OTHER, [update, "SUBMIT"])) as server:

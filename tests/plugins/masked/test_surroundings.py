@@ -121,6 +121,27 @@ Numbers.
 """
 PLAIN = "A title\n\nWords.\n\n3 Method\n\nHow.\n\n3.1 Training schedule\n\nTen steps.\n\n4 Results\n\nNumbers.\n"
 
+INLINE = """A title
+
+1. The book. Readings of 1. and 2. order are
+kept.
+
+1. A list of one. It is no section.
+
+2. Grade is what a reader of the whole book gives to it in the end.
+
+It has steps.
+"""
+
+
+def test_a_section_whose_heading_runs_inline_is_found_by_number() -> None:
+    book = section_or_headings(INLINE, "1")
+    assert "order are\nkept." in book and "It is no section." in book and "Grade" not in book
+    assert section_or_headings(INLINE, "section 2").endswith("It has steps.")
+    assert section_or_headings(INLINE, "the book") == book
+    listed = section_or_headings(INLINE, "3").splitlines()
+    assert listed[1:] == ["1. The book", "2. Grade is what a reader of the whole …"]
+
 
 @pytest.mark.parametrize("paper", [MARKDOWN, PLAIN])
 def test_a_section_is_found_by_name_or_number(paper: str) -> None:
