@@ -59,6 +59,8 @@ def audit_text(dataset: Dataset, faults: list[Fault]) -> str:
         f"{plural(experiments, 'experiment')}; lists: {kinds}",
         f"listed tasks: {listed or 'none'}",
     ]
+    if bare := [paper.id for paper in papers if paper.made and not paper.text.strip()]:
+        lines.append(f"without a paper's text: {', '.join(bare)}")
     for kind in sorted({fault.kind for fault in faults}):
         of_kind = [fault for fault in faults if fault.kind == kind]
         lines += ["", f"{kind} ({len(of_kind)})", *(f"  {fault}" for fault in of_kind)]
@@ -70,7 +72,7 @@ def _paper_files(paper: MaskedPaper, faults: Faults) -> None:
         faults.add(
             "missing file", paper.id, f"{paper.id}/code", "is missing: none of its tasks can run"
         )
-    if not paper.text.strip():
+    if not paper.text.strip() and not paper.made:
         faults.add("missing file", paper.id, f"{paper.id}/paper.txt", "is missing or empty")
     if not paper.environment and not paper.made:
         faults.add(

@@ -121,7 +121,12 @@ def _fits(value: Any, wanted: Any) -> bool:
         return False
     if isinstance(wanted, dict):
         return set(wanted) <= set(value)
-    return wanted is None and any(_is_number(each) for each in _values(value))
+    return wanted is None and has_numbers(value)
+
+
+def has_numbers(value: Any) -> bool:
+    """True if a result has a number at any depth."""
+    return any(_is_number(each) for each in _values(value))
 
 
 def _values(value: Any) -> Iterator[Any]:

@@ -14,7 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from autoreproduce.errors import SourceError
+from autoreproduce.errors import SandboxError, SourceError
 from autoreproduce.evaluation.report.wording import plural
 from autoreproduce.files.tree import Tree
 from autoreproduce.plugins.masked.candidates import MaskableFunction, candidates, not_nested
@@ -22,9 +22,9 @@ from autoreproduce.plugins.masked.failing import why_failed
 from autoreproduce.plugins.masked.influence import MEASURED
 from autoreproduce.plugins.masked.layout import NOT_COPIED, copy_code
 from autoreproduce.plugins.masked.masking import read_source
-from autoreproduce.plugins.masked.measure_original import MaskRequest
+from autoreproduce.plugins.masked.measure_original import MaskRequest, result_of_run
 from autoreproduce.plugins.masked.mutants import MOST
-from autoreproduce.plugins.masked.parsing import read_output
+from autoreproduce.plugins.masked.parsing import LARGEST, has_numbers, read_results_file
 from autoreproduce.plugins.masked.reach import loaded_by, reach
 from autoreproduce.plugins.masked.running import seeded
 from autoreproduce.sandboxes.owners import temporary_folder
@@ -48,6 +48,7 @@ class TriedCommand:
     said: str
     seconds: float
     usable: bool = False
+    results: str | None = None  # file with its numbers, where it prints none
     reached: list[MaskableFunction] = field(default_factory=list)
     locked: list[str] = field(default_factory=list)
 
@@ -113,15 +114,35 @@ def _tried(asked: MaskRequest, place: SandboxSetup, command: str) -> TriedComman
         with closing(place.open(workspace)) as sandbox:
             done, reached = reach(sandbox, workspace, seeded(command, 0), TRIAL_SECONDS)
             _, locked = loaded_by(sandbox)
-        read = read_output(done.stdout, None)
+            if not done.ok:
+                return TriedCommand(command, "; ".join(why_failed(done)), done.seconds)
+            read = result_of_run(asked.results, done.stdout, sandbox)
+        results = asked.results
+        if read.value is None and results is None:
+            results = _written(asked.repository, workspace)
     ranked = not_nested(candidates(reached, asked.paper), asked.most_functions)
-    if not done.ok:
-        return TriedCommand(command, "; ".join(why_failed(done)), done.seconds)
-    if read.value is None and asked.results is None:
-        said = f"ends in {done.seconds:.0f} s, and {read.how}: print its numbers as JSON"
+    if read.value is None and (asked.results or not results):
+        ask = "" if asked.results else ": print its numbers as JSON, or write a JSON file"
+        said = f"ends in {done.seconds:.0f} s, and {read.how}{ask}"
         return TriedCommand(command, said, done.seconds)
-    said = f"ends with numbers in {done.seconds:.0f} s, {plural(len(reached), 'function')} reached"
-    return TriedCommand(command, said, done.seconds, bool(ranked), ranked, locked)
+    where = f" in {results}" if results else ""
+    count = plural(len(reached), "function")
+    said = f"ends with numbers{where} in {done.seconds:.0f} s, {count} reached"
+    return TriedCommand(command, said, done.seconds, bool(ranked), results, ranked, locked)
+
+
+def _written(repository: Path, workspace: Path) -> str | None:
+    """The JSON file with numbers that a run wrote, one nearest to the root."""
+    before, after = Tree(repository.resolve()), Tree(workspace)
+    files = [each for each in after.files(skip=NOT_COPIED) if each.endswith(".json")]
+    for name in sorted(files, key=lambda each: (each.count("/"), each)):
+        try:
+            data = after.read(name, LARGEST)
+        except SandboxError:  # too large for results
+            continue
+        if not before.holds(name, data) and has_numbers(read_results_file(data).value):
+            return name
+    return None
 
 
 def _plan(asked: MaskRequest, trial: TriedCommand) -> list[str]:
@@ -131,6 +152,8 @@ def _plan(asked: MaskRequest, trial: TriedCommand) -> list[str]:
     minutes = max(runs * max(trial.seconds, 0.5) / 60 / asked.workers, 1)
     line = f"autoreproduce mask {shlex.quote(str(asked.repository))} --command "
     line += shlex.quote(trial.command)
+    for flag, value in (("results", trial.results), ("data", asked.data_dir)):
+        line += f" --{flag} {shlex.quote(str(value))}" if value else ""
     return [
         "",
         "functions that it reaches, the best first (their influence is not measured yet)",

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from autoreproduce.benchmarks import open_benchmark
 from autoreproduce.config import Settings
 from autoreproduce.errors import CommandError, UsageError
-from autoreproduce.plugins.masked.audit import audit
+from autoreproduce.plugins.masked.audit import audit, audit_text
 from autoreproduce.plugins.masked.candidates import candidates, not_nested, passage_for
 from autoreproduce.plugins.masked.commands import app, numbers
 from autoreproduce.plugins.masked.dataset import load_dataset
@@ -472,7 +472,9 @@ def test_a_signal_ends_mask_within_ten_seconds_and_keeps_what_is_proven(
         running.stderr.read()
         assert running.wait(60) != 0 and time.monotonic() - began < 10, said
     found = load_dataset(tmp_path / "set")
-    assert not found.faults.found, "two n alone are no fault of a fresh set"
+    kinds = {fault.kind for fault in audit(found)}
+    assert kinds == {"description"}, "two n alone, and no paper, are no fault of a fresh set"
+    assert "\nwithout a paper's text: repository\n" in audit_text(found, audit(found))
     proofs = read_proofs(tmp_path / "set")
     assert proofs["repository_"].proven and not proofs["repository_0"].proven
     assert "stopped before" in proofs["repository_0"].reason

@@ -66,3 +66,31 @@ def test_a_proposal_ends_with_the_line_that_starts(repository: Path, tmp_path: P
     assert "lib/steps.py::mean" in done.output and "packages: none" in done.output
     last = done.output.strip().splitlines()[-1]
     assert last == (f"next: autoreproduce mask {repository} --command 'python train.py --seed 1'")
+
+
+@pytest.mark.slow
+def test_a_file_of_results_and_the_data_are_in_the_line_that_starts(
+    repository: Path, tmp_path: Path
+) -> None:
+    printed = 'print(json.dumps({"mean": mean([1.0, 2.0, seed])}))'
+    written = """import os
+    os.mkdir("out")
+    Path("out/end.json").write_text(json.dumps({"mean": mean([1.0, 2.0, seed])}))
+    Path("a.json").write_text('{"note": "no number"}')"""
+    program = TRAIN.replace(printed, written).replace(
+        "import numpy_like_thing", "from pathlib import Path"
+    )
+    (repository / "train.py").write_text(program)
+    (repository / "config.json").write_text('{"epochs": 3}')
+    data = tmp_path / "data"
+    data.mkdir()
+    asked = ["mask", str(repository), "--suggest", "--sandbox", "process", "--data", str(data)]
+    done = CliRunner().invoke(app, [*asked, "--cache-dir", str(tmp_path / "cache")])
+    assert done.exit_code == 0, (done.output, done.exception)
+    assert "ends with numbers in out/end.json in " in done.output
+    last = done.output.strip().splitlines()[-1]
+    assert last.endswith(
+        f"--command 'python train.py --seed 1' --results out/end.json --data {data}"
+    )
+    done = CliRunner().invoke(app, [*asked, "--results", "none.json"])
+    assert "none.json was not written" in done.output and "next: name a command" in done.output
