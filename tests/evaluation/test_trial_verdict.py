@@ -124,8 +124,8 @@ def test_stand_in_data_leave_the_number_to_the_reference() -> None:
     )
     found = judged(94.3, claims=file_of(OURS), task=small, recomputed=True, method=SEEN)
     assert found.sentence == (
-        "The program does as well as our reference on a small version of the experiment; the "
-        "paper's own number was not put to the test."
+        "The program does as well as our reference on a small version of the experiment; "
+        "its number is not comparable with the paper's."
     )
     assert (found.overall.word, found.level) == ("not comparable", "good")
     assert found.orderings == ()
@@ -135,7 +135,7 @@ def test_a_claim_says_itself_why_it_is_not_comparable() -> None:
     file = file_of(OURS.model_copy(update={"not_comparable": "other images"}))
     found = judged(94.3, claims=file)
     assert found.claims[0].verdict.why == "other images"
-    assert found.sentence.endswith("the paper's own number was not put to the test.")
+    assert found.sentence.endswith("its number is not comparable with the paper's.")
 
 
 def test_a_choice_that_was_scaled_down_makes_the_claim_incomparable() -> None:

@@ -52,7 +52,7 @@ def test_structure_that_cannot_be_read_leaves_the_number(tmp_path: Path) -> None
         (tmp_path / "trial/structure.json").write_text("{")
         found, outcome = concluded(trial, task)
     assert outcome.sentence.startswith("The program does as well as our reference on a small")
-    assert outcome.sentence.endswith("the paper's own number was not put to the test.")
+    assert outcome.sentence.endswith("its number is not comparable with the paper's.")
     assert (outcome.verdict, outcome.level) == ("not comparable", "mixed")
     assert "The structure could not be compared" in " ".join(found.remarks)
 

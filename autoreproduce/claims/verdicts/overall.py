@@ -17,6 +17,11 @@ OverallWord = Literal["reproduced", "partly", "not reproduced", "not comparable"
 Require = Literal["reproduced", "partly"]
 
 
+def verdict_title(word: str) -> str:
+    """A verdict's word as every report, list, table, board and badge shows it."""
+    return "partly reproduced" if word == "partly" else word
+
+
 class Method(Frozen):
     """How far the program was seen to be the paper's method: `agreed` of `compared` things.
 
@@ -81,9 +86,8 @@ class Overall(Frozen):
     @property
     def title(self) -> str:
         """The verdict in a few words."""
-        if self.word == "partly":
-            return f"partly reproduced ({self.reproduced} of {self.counted} claims)"
-        return self.word
+        count = f" ({self.reproduced} of {self.counted} claims)" if self.word == "partly" else ""
+        return verdict_title(self.word) + count
 
     def meets(self, require: Require) -> bool:
         """Whether `--require` is met; for "reproduced" the method must not be in doubt."""

@@ -195,10 +195,18 @@ class _Comparison:
             return "close", f"{self.gap:.4g} away; the margin is {self.margin:.4g}"
         if self._spread_unexplained():
             return "untestable", f"{self.gap:.4g} away; what the paper's ± means is not stated"
-        limits = f"the cap is {self.cap:.4g}, the margin {self.margin:.4g}"
+        within = min(self.cap, self.interval.half) if self.interval else 0.0
+        limits = f"at most {max(within, self.margin):.4g} counts"
         if self.inside and self.interval:
             limits += f"; chance alone ({self.interval.half:.4g}) is too wide to make it a success"
-        return "off", f"{self.gap:.4g} away; {limits}"
+        return "off", f"{self.gap:.4g} {self._side}; {limits}"
+
+    @property
+    def _side(self) -> str:
+        """Where our mean lies beside the paper's."""
+        if self.claim.direction == "match":
+            return "away"
+        return "better" if self.claim.sign * (self.mean - self.claim.value) > 0 else "worse"
 
     def _word_inside(self) -> tuple[Word, str]:
         chance = f"{self.interval.half:.4g} by {self.interval.why}" if self.interval else ""

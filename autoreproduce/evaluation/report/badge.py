@@ -3,6 +3,7 @@
 import html
 from pathlib import Path
 
+from autoreproduce.claims.verdicts.overall import verdict_title
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.report.evidence import Evidence, gather
 from autoreproduce.evaluation.report.headline import headline
@@ -55,7 +56,7 @@ def _word(found: Evidence) -> str:
         return f"{whole.reproduced} of {whole.counted} numbers"
     outcome = found.outcome
     word = outcome.verdict or outcome.status if outcome is not None else ""
-    return {"partly": "close", "not comparable": "small scale, paper untested"}.get(word, word)
+    return verdict_title(word)
 
 
 def _svg(right: str, colour: str) -> str:

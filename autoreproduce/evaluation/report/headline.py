@@ -110,7 +110,7 @@ def _number_reasons(outcome: Outcome, task: Task | None, judged: TrialVerdict | 
         if whole.single and whole.close:
             found.append("One run only: --seeds 3 repeats it, and shows how far the numbers vary.")
         own = own_claims(judged)
-        if whole.counted == 1 and own and not found:
+        if whole.counted == 1 and own and not found and whole.word != "not reproduced":
             found.append(f"By the rule for it: {own[0].verdict.why.rstrip('.')}.")
         return found
     reference = outcome.reference_of(task)

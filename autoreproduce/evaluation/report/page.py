@@ -16,6 +16,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from autoreproduce.claims.choices import differences
+from autoreproduce.claims.verdicts.overall import verdict_title
 from autoreproduce.evaluation.report import chart, claims_table, comparison, timeline, wording
 from autoreproduce.evaluation.report.claims_table import paper_tables
 from autoreproduce.evaluation.report.evidence import Evidence, SummaryVersion, history
@@ -204,6 +205,7 @@ def environment() -> Environment:
         metric=wording.metric_words,
         sentence=_with_full_stop,
         commit=wording.commit_words,
+        verdict=verdict_title,
         unit=wording.unit_words,
         own_command=wording.own_command,
     )

@@ -150,13 +150,14 @@ def _count_sentence(judged: TrialVerdict) -> str:
         paper, measured = printed_text(own[0].claim), measured_text(own[0])
         return {
             "reproduced": f"Reproduced: the paper says {paper}, the program measured {measured}.",
-            "partly": f"Close: the paper says {paper}, the program measured {measured}.",
+            "partly": f"Partly reproduced, for it is close: the paper says {paper}, the program "
+            f"measured {measured}.",
             "not reproduced": f"Not reproduced: the paper says {paper}, the program measured "
-            f"{measured}.",
+            f"{measured} ({own[0].verdict.why.rstrip('.')}).",
         }.get(whole.word, f"Not reproduced: the program gave no number for the paper's {paper}.")
     count = whole.counted
     if whole.word == "partly" and whole.close == count:
-        return f"Close: all {count} numbers came out near the paper's."
+        return f"Partly reproduced: all {count} numbers came close to the paper's."
     return {
         "reproduced": f"Reproduced: all {count} numbers of the paper were reached.",
         "partly": f"Partly reproduced: of the paper's {count} numbers, {_counts(judged)}.",
@@ -184,7 +185,7 @@ def _reference_sentence(
     reference = outcome.reference_of(task)
     named = f"{metric_name(outcome, task)} {number(value)}"
     small = task is not None and (task.profile != "full" or bool(task.stand_in))
-    untested = "; the paper's own number was not put to the test" if small or claims else ""
+    untested = "; its number is not comparable with the paper's" if small or claims else ""
     if task is None or reference is None:
         return f"Ran in full: {named}, with nothing here to hold it against{untested}."
     low = reference.value if reference.low is None else reference.low

@@ -12,6 +12,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
+from autoreproduce.claims.verdicts.overall import verdict_title
 from autoreproduce.evaluation.report.wording import (
     clean,
     duration,
@@ -262,7 +263,7 @@ def trial_words(planned: Planned, ended: EndedTrial) -> str:
     elif ended.reason:
         parts.append(one_line(ended.reason)[:200])
     if ended.verdict:
-        parts.append(ended.verdict)
+        parts.append(verdict_title(ended.verdict))
     cost = money(ended.cost) if ended.cost is not None else "cost unknown"
     return f"{planned.words}: {', '.join([*parts, cost, duration(ended.seconds)])}"
 

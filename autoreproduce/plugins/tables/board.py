@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
+from autoreproduce.claims.verdicts.overall import verdict_title
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.statistics import MeanEstimate, estimate
 from autoreproduce.evaluation.tables.model import Cell, Table
@@ -145,7 +146,7 @@ def _cells(system: System, task: str, group: list[TrialRow], timed: bool) -> lis
     dollars: Cell = found["dollars"] if all(row.dollars is not None for row in group) else "unknown"
     return [
         *(system.name, system.model, task, len(group)),
-        counted_words([row.verdict for row in group]),
+        counted_words([verdict_title(row.verdict) for row in group]),
         found["metric"],
         mean_of_known(row.reference for row in group),
         *(found[name] for name in ("mixed", "structure", "execution", "gap")),

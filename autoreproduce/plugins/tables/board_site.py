@@ -7,6 +7,7 @@ their script in it.
 from collections.abc import Sequence
 from pathlib import Path
 
+from autoreproduce.claims.verdicts.overall import verdict_title
 from autoreproduce.errors import AutoReproduceError
 from autoreproduce.evaluation.report.evidence import gather
 from autoreproduce.evaluation.report.page import render, whole_page
@@ -83,5 +84,11 @@ def _part(
 
 def _values(row: TrialRow) -> list[str | float | None]:
     dollars = "unknown" if row.dollars is None else row.dollars
-    judged = [row.verdict or None, row.metric, row.reference, row.gap, row.integrity or None]
+    judged = [
+        verdict_title(row.verdict) or None,
+        row.metric,
+        row.reference,
+        row.gap,
+        row.integrity or None,
+    ]
     return [*judged, float(row.tokens), dollars, row.seconds / 60]

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
 
+from autoreproduce.claims.verdicts.overall import verdict_title
 from autoreproduce.evaluation.scorers import JUDGED
 from autoreproduce.evaluation.statistics import (
     Correlation,
@@ -76,7 +77,7 @@ def by_task(rows: Sequence[TrialRow]) -> Table:
             *_execution_cells(group)[:4],
             signed,
             mixed,
-            counted_words([row.verdict for row in group]),
+            counted_words([verdict_title(row.verdict) for row in group]),
         ]
         made.append([*start, estimate(values), *cells])
     columns = ["task", "variant", "trials", "reference", "metric"]

@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from autoreproduce.benchmarks import benchmark_class
+from autoreproduce.claims.verdicts.overall import verdict_title
 from autoreproduce.evaluation.report.page import whole_page
 from autoreproduce.evaluation.tables.model import SuitePage, Table, can_draw
 from autoreproduce.evaluation.tables.published import published_systems
@@ -140,7 +141,7 @@ def _end_words(row: TrialRow, content: SuiteContent) -> list[str]:
     if content.passed:
         return [words[content.passed.get(row.trial)]]
     ran = None if row.executed is None else bool(row.executed)
-    return [words[ran], words[row.metric is not None], row.verdict or "–"]
+    return [words[ran], words[row.metric is not None], verdict_title(row.verdict) or "–"]
 
 
 def _sort_key(value: float | None) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autoreproduce.claims.choices import Choice, alike
+from autoreproduce.claims.verdicts.overall import verdict_title
 from autoreproduce.errors import AutoReproduceError, UsageError
 from autoreproduce.evaluation.report.claims_table import claim_rows
 from autoreproduce.evaluation.report.evidence import Evidence, gather, history, text_in
@@ -111,7 +112,7 @@ def _facts_of(trial: ListedTrial, found: Evidence) -> dict[str, str]:
         "variant": trial.variant,
         "model": found.record.model if found.record else "–",
         "status": trial.status,
-        "verdict": (outcome.verdict if outcome else "") or "–",
+        "verdict": verdict_title(outcome.verdict if outcome else "") or "–",
         "metric": "–" if metric is None else number(metric),
         "gap to the reference": "–" if gap is None else number(gap),
         "integrity": (outcome.integrity if outcome else "") or "–",

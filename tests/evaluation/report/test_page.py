@@ -80,8 +80,8 @@ def page_of(folder, task):
 def test_a_whole_trial_is_shown_whole(good_trial):
     page = page_of(good_trial, darcy())
     for expected in (
-        "The program does as well as our reference on a small version of the experiment; the "
-        "paper's own number was not put to the test.",
+        "The program does as well as our reference on a small version of the experiment; "
+        "its number is not comparable with the paper's.",
         "0.0318 relative L2, lower is better",
         "The program gives 0.0318, the reference 0.030–0.036.",
         "since the data are a stand-in: generated here by finite differences",

@@ -64,7 +64,10 @@ def test_each_system_has_a_line_a_task_and_one_over_the_tasks_of_all():
     ]
     first = lines[0]
     assert first["mixed"].mean == 60 and first["minutes"].mean == 1 and first["dollars"].mean == 0.5
-    assert (first["verdict"], first["integrity"]) == ("1 reproduced, 1 partly", "1 clean, 1 void")
+    assert (first["verdict"], first["integrity"]) == (
+        "1 reproduced, 1 partly reproduced",
+        "1 clean, 1 void",
+    )
     assert first["metric"].mean == first["reference"].mean == 1.0
     ours, theirs = overall
     assert (ours["mixed"].mean, theirs["mixed"].mean) == (60, 90)  # of task a alone
