@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __version__ = VERSION
 # It warns of each incomplete macro of a paper, on the screen of whoever set up no logging.
 logging.getLogger("pylatexenc").addHandler(logging.NullHandler())
+CONTRACTS = ("Execution", "Need", "Packages", "Sandbox", "Score", "Stopped", "Submission")
 API = {
     **{name: f"autoreproduce.runner.api:{name}" for name in ("reproduce", "score")},
     "Benchmark": "autoreproduce.benchmarks:Benchmark",
@@ -53,4 +54,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *API]
+    from autoreproduce.plugins import table
+
+    return sorted({*CONTRACTS, *API, *table("api"), "__version__"})

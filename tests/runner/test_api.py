@@ -20,6 +20,8 @@ NOTEBOOK = Path(__file__).parents[2] / "docs" / "notebook.ipynb"
 
 def test_the_package_gives_the_functions_and_names_what_it_lacks() -> None:
     assert set(autoreproduce.API) <= set(dir(autoreproduce))
+    assert "run_suite" in dir(autoreproduce), "a plugin's too, and nothing that isn't for others"
+    assert not {"annotations", "logging", "contracts", "VERSION"} & set(dir(autoreproduce))
     assert all(callable(getattr(autoreproduce, name)) for name in autoreproduce.API)
     with pytest.raises(AttributeError, match="no attribute 'reproduced'"):
         autoreproduce.reproduced  # noqa: B018

@@ -120,10 +120,7 @@ def test_auto_goes_on_where_no_image_can_be_made(tmp_path: Path) -> None:
         settings, tmp_path, **folders, label="x", trusted=False, note=notes.append
     )
     assert sandbox.name == "bubblewrap"
-    assert any(
-        "Sandbox docker does not work here: the sandbox image cannot be built" in note
-        for note in notes
-    )
+    assert notes[-1].startswith("Sandbox bubblewrap"), "nobody asked for Docker"
     sandbox.close()
     notes.clear()
     began = time.monotonic()
@@ -131,9 +128,6 @@ def test_auto_goes_on_where_no_image_can_be_made(tmp_path: Path) -> None:
     assert time.monotonic() - began < 5 and not any(
         "Building" in note for note in notes
     )  # it is not tried again
-    assert any(
-        "cannot be built" in note and "tried 0 h ago" in note and "doctor" in note for note in notes
-    )
     check = _image(settings)
     assert not check.ok and "cannot be built" in check.found and "tries again" in check.fix
     open_sandbox(settings, tmp_path, **folders, label="x", trusted=False, note=notes.append).close()

@@ -17,6 +17,7 @@ from autoreproduce.errors import (
     ExecutorError,
     ModelError,
     SandboxError,
+    SolverError,
     TrialError,
 )
 from autoreproduce.plugins.suites.finished_trials import EndedTrial
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 SYSTEM = "system"  # the kind of an OSError
 BUG = "bug"  # of any other error that is none of ours
-SOLVERS_OWN = {ContextError.kind, BudgetError.kind}  # its own prompt, its own budget
+SOLVERS_OWN = {ContextError.kind, BudgetError.kind, SolverError.kind}  # its prompt, budget, code
 # What, met again and again, will meet every trial.
 SHARED = {ModelError.kind, SandboxError.kind, TrialError.kind, ExecutorError.kind, SYSTEM}
 

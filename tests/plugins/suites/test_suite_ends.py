@@ -373,6 +373,13 @@ def test_a_disk_that_is_full_before_a_suite_begins(tmp_path: Path) -> None:
         assert "Traceback" not in done.stderr and not server.requests
 
 
+def test_a_solver_that_raises_has_failed_with_its_reason() -> None:
+    details = {"error": "solver", "exit_code": 1, "retryable": False}
+    outcome = Outcome(status="stopped", reason="the solver mine raised KeyError", details=details)
+    ended, again = of_outcome(SimpleNamespace(outcome=outcome), out_of_money=False)
+    assert (ended.status, ended.reason, again) == ("failed", outcome.reason, False)
+
+
 def test_an_agents_gateway_that_ended_is_retried_and_nobodys_failure(tmp_path: Path) -> None:
     outcome = Outcome(status="stopped", reason="", details={"error": "gateway", "retryable": True})
     ended, again = of_outcome(SimpleNamespace(outcome=outcome), out_of_money=False)
