@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import subprocess
 import sys
@@ -352,6 +353,51 @@ def test_a_task_whose_faulty_bodies_all_stop_the_program_is_left_out(
     made = make_tasks(asked(repository, n=(1,), functions=("train.py::loss",)), place)
     said = "train.py::loss: no faulty body that came to its numbers missed them"
     assert by_id(made) == {"fit_": "", "fit_0": said}
+
+
+CHECKED = """import json
+
+
+def good(x):
+    low = min(x)
+    return len(x) > 1 and low > 0
+
+
+def loss(x):
+    total = sum(each * each for each in x)
+    return total
+
+
+assert good([1.0, 2.0])
+print(json.dumps({"loss": loss([1.0, 2.0])}))
+"""
+
+
+@pytest.mark.slow
+def test_tripping_an_assertion_is_no_influence(repository: Path, place: SandboxSetup) -> None:
+    (repository / "train.py").write_text(CHECKED)
+    made = make_tasks(asked(repository, n=()), place)
+    assert [each.name for each in made.chosen] == ["train.py::loss"]
+    why = {each.name: each.why for each in made.candidates}
+    assert why["train.py::good"].startswith("with a fault, no number moves")
+
+
+@pytest.mark.slow
+def test_a_set_records_the_packages_that_gave_its_gold(repository: Path, tmp_path: Path) -> None:
+    place = SandboxSetup(Settings(sandbox="process"), tmp_path / "packages", trusted=True)
+    program = CHECKED.replace("import json\n", "import json\nimport numpy\n", 1)
+    (repository / "train.py").write_text(
+        program.replace("sum(each * each for each in x)", "float(numpy.square(x).sum())")
+    )
+    made = make_tasks(asked(repository, n=(), most_functions=1), place)
+    own = load_dataset(made.root).papers["fit"].made
+    version = importlib.metadata.version("numpy")
+    assert own is not None and own.locked == [f"numpy=={version}"] and own.python
+    recipe = (made.root / "fit" / "Dockerfile").read_text()
+    assert f"FROM python:{own.python}" in recipe and f"numpy=={version}" in recipe
+    assert any(
+        f"took numpy=={version} from the sandbox's own Python" in note for note in own.notes
+    ), own.notes
 
 
 @pytest.mark.slow
