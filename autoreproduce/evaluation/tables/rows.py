@@ -112,7 +112,7 @@ def _trial_row(folder: Path, trial: Trial, task: Task, outcome: Outcome) -> Tria
         gap=gap,
         signed_gap=signed,
         metric=outcome.metric if is_number(outcome.metric) else None,
-        reference=task.reference.value if task.reference else None,
+        reference=reference.value if (reference := outcome.reference_of(task)) else None,
         dollars=outcome.cost,
         tokens=outcome.tokens,
         seconds=outcome.seconds,

@@ -80,13 +80,18 @@ def _print(head: dict[str, Any], rows: list[Line], whole: Estimate, workers: int
         table.add_column(name, justify="right" if 1 < number < 8 else "left", no_wrap=True)
     for (task, variant), count, part in rows:
         table.add_row(task, variant, str(count), str(part.trials), *_estimate_cells(part))
+    named = "all"
+    if whole.trials and not whole.like:  # of a solver nothing is known: what the others may take
+        named, whole = "all known", Estimate()
+        for _, _, part in rows:
+            whole = whole.plus(part) if part.like else whole
     sums = (str(head["trials"]), str(whole.trials), *_estimate_cells(whole)[:-1])
-    table.add_row("all", "", *sums, style="bold")
+    table.add_row(named, "", *sums, style="bold")
     Console(file=sys.stdout, width=None if sys.stdout.isatty() else 140).print(table)
     at_once = max(min(workers, whole.trials), 1)
     seconds = whole["seconds"]
     hours = f"about {spread_words(seconds.times(1 / at_once), _hours)}" if seconds else "unknown"
-    print(f"Hours, {workers} at once: {hours}. Budget: {head['budget'] or 'none'}.")
+    print(f"Hours, {workers} at once, {named}: {hours}. Budget: {head['budget'] or 'none'}.")
     print(f"Folder: {head['folder']}")
     for note in _notes(rows):
         print(note)

@@ -70,7 +70,8 @@ def by_task(rows: Sequence[TrialRow]) -> Table:
     groups = groups_by(rows, lambda r: (r.task, r.profile, r.variant))
     for (task, profile, variant), group in groups:
         values = [r.metric for r in group if r.metric is not None and math.isfinite(r.metric)]
-        start: list[Cell] = [f"{task} ({profile})", variant, len(group), group[0].reference]
+        reference = mean_of_known(row.reference for row in group)
+        start: list[Cell] = [f"{task} ({profile})", variant, len(group), reference]
         signed = mean_of_known(r.signed_gap for r in group)
         mixed = mean_of_known(r.scores.get("mixed") for r in group)
         cells = [
@@ -82,7 +83,11 @@ def by_task(rows: Sequence[TrialRow]) -> Table:
         made.append([*start, estimate(values), *cells])
     columns = ["task", "variant", "trials", "reference", "metric"]
     columns += ["ran", "void", "gave the number", "gap", "signed gap", "mixed", "verdict"]
-    notes = ["The signed gap is above 0 if the number is worse.", *_integrity_notes(rows)]
+    notes = [
+        "The reference's number is of the trial's own data, where it ran on them. The gap is the "
+        "distance to it over the larger of the two; the signed gap is above 0 if worse.",
+        *_integrity_notes(rows),
+    ]
     return Table("tasks", "Tasks", columns, made, notes)
 
 
