@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Collection
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,8 @@ def print_estimate(
     Budget.parse(budget)  # refused now, and not by the command that is to run it
     check_solvers(plan)
     finished = check(plan, folder) if folder.exists() else {}
-    rows, whole = _estimates(plan, finished)
+    rows = _estimates(plan, finished)
+    whole = reduce(Estimate.plus, [part for _, _, part in rows], Estimate())
     head = {
         "suite": plan.suite.name,
         "folder": str(folder),
@@ -44,11 +46,11 @@ def print_estimate(
         _print(head, rows, whole, workers)
 
 
-def _estimates(plan: Plan, finished: Collection[Planned]) -> tuple[list[Line], Estimate]:
-    """A line for each task and variant, and their sum."""
+def _estimates(plan: Plan, finished: Collection[Planned]) -> list[Line]:
+    """A line for each task and variant."""
     runs = {plan.settings(trial.variant).runs_dir for trial in plan.trials}
     earlier = [each for path in sorted(runs) if path.is_dir() for each in earlier_trials(path)]
-    rows, whole = [], Estimate()
+    rows = []
     for key in dict.fromkeys((trial.task, trial.variant) for trial in plan.trials):
         trials = [trial for trial in plan.trials if (trial.task, trial.variant) == key]
         left = [trial for trial in trials if trial not in finished]
@@ -56,9 +58,8 @@ def _estimates(plan: Plan, finished: Collection[Planned]) -> tuple[list[Line], E
         if left:
             one = estimate(_wanted(plan, left[0]), plan.settings(key[1]), earlier)
             part = one.times(len(left))
-            whole = whole.plus(part)
         rows.append((key, len(trials), part))
-    return rows, whole
+    return rows
 
 
 def _wanted(plan: Plan, planned: Planned) -> TrialKind:
@@ -82,14 +83,12 @@ def _print(head: dict[str, Any], rows: list[Line], whole: Estimate, workers: int
         table.add_row(task, variant, str(count), str(part.trials), *_estimate_cells(part))
     named = "all"
     if whole.trials and not whole.like:  # of a solver nothing is known: what the others may take
-        named, whole = "all known", Estimate()
-        for _, _, part in rows:
-            whole = whole.plus(part) if part.like else whole
+        known = [part for _, _, part in rows if part.like]
+        named, whole = "all known", reduce(Estimate.plus, known, Estimate())
     sums = (str(head["trials"]), str(whole.trials), *_estimate_cells(whole)[:-1])
     table.add_row(named, "", *sums, style="bold")
     Console(file=sys.stdout, width=None if sys.stdout.isatty() else 140).print(table)
-    at_once = max(min(workers, whole.trials), 1)
-    seconds = whole["seconds"]
+    seconds, at_once = whole["seconds"], max(min(workers, whole.trials), 1)
     hours = f"about {spread_words(seconds.times(1 / at_once), _hours)}" if seconds else "unknown"
     print(f"Hours, {workers} at once, {named}: {hours}. Budget: {head['budget'] or 'none'}.")
     print(f"Folder: {head['folder']}")
@@ -100,31 +99,27 @@ def _print(head: dict[str, Any], rows: list[Line], whole: Estimate, workers: int
 def _notes(rows: list[Line]) -> list[str]:
     """Why a figure is unknown, and what the others rest on."""
     parts = [part for _, _, part in rows if part.trials]
-    notes = []
-    if any(part.like and not part.own for part in parts):
-        notes.append(
-            "shipped: live trials of the solver that ship with autoreproduce (eval/costs.yaml); "
-            "your own count as soon as there are some"
-        )
-    if any(not part.like for part in parts):
-        notes.append("unknown: no earlier trial of that solver, yours or shipped")
-    if any(part.like and part["dollars"] is None for part in parts):
-        notes.append("dollars unknown: name a --model with a known price, or give --price")
-    if any(part.like and part["seconds"] is None for part in parts):
-        notes.append("hours unknown: nobody measured a program of that profile")
-    return notes
+    known = [part for part in parts if part.like]
+    unpriced, untimed = (any(part[of] is None for part in known) for of in ("dollars", "seconds"))
+    notes = {
+        "shipped: live trials of the solver that ship with autoreproduce (eval/costs.yaml); your "
+        "own count as soon as there are some": any(not part.own for part in known),
+        "unknown: no earlier trial of that solver, yours or shipped": len(known) < len(parts),
+        "dollars unknown: name a --model with a known price, or give --price": unpriced,
+        "hours unknown: nobody measured a program of that profile": untimed,
+    }
+    return [note for note, holds in notes.items() if holds]
 
 
 def _estimate_cells(part: Estimate) -> list[str]:
     if not part.trials:
         return ["0", "0", "0", "0", ""]
-    kind = "earlier" if part.own else "shipped"
     return [
         spread_words(part["calls"], "{:,.0f}".format),
         spread_words(part["tokens"], lambda value: short_count(round(value))),
         spread_words(part["dollars"], dollar_words),
         spread_words(part["seconds"], _hours),
-        f"{part.like} {kind}" if part.like else "none",
+        f"{part.like} {'earlier' if part.own else 'shipped'}" if part.like else "none",
     ]
 
 
