@@ -19,7 +19,6 @@ from autoreproduce.contracts import Score
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.judging.material import material_of
 from autoreproduce.evaluation.outside_run import OutsideRun
-from autoreproduce.evaluation.report import write_report
 from autoreproduce.evaluation.report.verdict_words import verdict as verdict_in_words
 from autoreproduce.evaluation.scorers import Setup, open_scorers
 from autoreproduce.evaluation.scorers.structure import saved_structures
@@ -146,8 +145,6 @@ def add_judgement(folder: Path, scores: Sequence[Score]) -> None:
     judged = found.model_copy(update={"overall": whole})
     trial.write(FILE, judged.model_dump_json(indent=1))
     trial.write_outcome(outcome)  # which seals the verdict beside it
-    if (folder / "report.html").exists():
-        write_report(folder, trial.record.stored_task())
 
 
 def _claims(trial: Trial, task: Task) -> tuple[ClaimsFile | None, list[str]]:

@@ -18,6 +18,7 @@ from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.evaluation.judging.judge import Judge
 from autoreproduce.evaluation.judging.material import Material, material_of, program_of
 from autoreproduce.evaluation.judging.submitted_code import Program, opened_source, read_program
+from autoreproduce.evaluation.report import write_report
 from autoreproduce.evaluation.score_page import write_page
 from autoreproduce.evaluation.scorers import SCORERS, Setup, open_scorers
 from autoreproduce.evaluation.scoring import ALTERED, score_trial
@@ -165,6 +166,7 @@ def _score(request: ScoreRequest, folder: Path, task: Task, judges: list[Judge])
     for reason in {str(score.details[ALTERED]) for score in scores if ALTERED in score.details}:
         request.note(f"{folder} is not to be trusted: {reason}")
     add_judgement(folder, scores)
+    write_report(folder, task)
     wanted = list(request.levels) or [name for name in levels if SCORERS[name][1]]
     page, outcome = write_page(folder, task, material), Trial.read(folder).outcome
     words = (outcome.verdict, outcome.sentence) if outcome else ("", "")

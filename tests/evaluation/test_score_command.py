@@ -67,6 +67,7 @@ def test_a_file_is_judged_and_shown_beside_the_reference(program):
     assert "20" in done.output
     [folder] = (program.parent / "runs").iterdir()
     page = (folder / "scores.html").read_text()
+    assert (folder / "report.html").exists()
     assert "no decode" in page and "lines 2 to 2" in page and "class SpectralBlock" in page
     assert "<b>it</b>" not in page and "&lt;b&gt;it" in page
     assert (folder / "workspace" / "mine.py").exists()

@@ -97,6 +97,7 @@ def print_scores(one: Scored, as_json: bool) -> None:
     if one.sentence:
         print(f"Verdict: {clean(one.sentence)}")
     print(f"Scores: {one.folder / 'scores.json'}  Page: {one.page}")
+    print(f"Report: {one.folder / 'report.html'}")
 
 
 def _number_text(value: Any, missing: str = "–") -> str:
