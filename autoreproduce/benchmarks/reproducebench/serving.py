@@ -89,7 +89,7 @@ class HandedIn:
         if seed is not None:
             confined(permute, space / WEIGHTS, seed, what=WEIGHTS, memory_gb=16.0)
         shutil.copyfile(inputs, space / INPUTS)
-        Tree(space).write("call.py", CALL)
+        Tree(space).write("call.py", CALL.replace("prediction=", f"{self.asked.array}="))
         limit = SECONDS + self.task.time_limit_minutes * 60
         _run(replace(self.sandboxes, data_dir=None), space, "call.py", limit)
         return space
@@ -220,9 +220,7 @@ def permute(weights: Path, seed: int) -> int:
 
 
 def moved(whole: Path, apart: Path, step: int) -> float:
-    """How far predictions of every `step`-th input are from those of all inputs, relative to the
-    deviation of these (in a child process).
-    """
+    """How far predictions of every `step`-th input are from those among all, in deviations."""
     one, other = _arrays(whole)["prediction"][::step], _arrays(apart)["prediction"]
     if one.shape != other.shape:
         return 1.0

@@ -144,6 +144,7 @@ class Serving(TaskPart):
     """What `predict` of a program that hands in its weights is given (docs/handing-in.md)."""
 
     inputs: list[str] = Field(description="attributes of the loader's result, an item a row")
+    array: str = Field("prediction", description="what predict returns, in the predictions file")
     alone: int = Field(
         0, description="every so many inputs share nothing; 0 where an input says nothing of others"
     )

@@ -1,10 +1,11 @@
-"""Trains a student by decoupled knowledge distillation and writes `metrics.json` and `predictions.npz`.
+"""Trains a student by decoupled knowledge distillation and writes its results.
 
     DATA_DIR=... python main.py --profile small --seed 0
 
 At full size the teacher is the published one, `teacher.pt` in the data folder. At small size there is none, and it
 is trained first, on all the training pictures, of which the student gets a part. `--dry-run` stops each epoch
-after two mini-batches, and each training after one epoch.
+after two mini-batches, and each training after one epoch. Results are `metrics.json`, `predictions.npz`, and the
+student's `weights.npz`.
 """
 
 from __future__ import annotations
@@ -177,8 +178,8 @@ def part_of(data: Cifar, step: int) -> Cifar:
 
 def distil(
     teacher: ResNet, data: Cifar, settings: Settings, seed: int, dry_run: bool
-) -> tuple[list[dict[str, float]], Tensor]:
-    """Train a student and test it after each epoch; the history, and the test logits of the last epoch."""
+) -> tuple[ResNet, list[dict[str, float]], Tensor]:
+    """Train a student and test it after each epoch; the student, the history, and the last epoch's test logits."""
     student = build_model(settings.student_depth, settings.student_widths, data.classes)
     student.to(DEVICE, memory_format=LAYOUT)
     history: list[dict[str, float]] = []
@@ -188,11 +189,11 @@ def distil(
         found = accuracy(logits, data.y_test)
         history.append({**entry, "test_accuracy": found})
         print(f"epoch {entry['epoch']}: loss {entry['train_loss']:.4f}, accuracy {found:.2f}", flush=True)
-    return history, logits
+    return student, history, logits
 
 
 def main() -> None:
-    """Read the flags, run, write the two files."""
+    """Read the flags, run, write the three files."""
     parser = argparse.ArgumentParser(description="decoupled knowledge distillation on CIFAR")
     parser.add_argument("--profile", choices=sorted(PROFILES), default="small")
     parser.add_argument("--seed", type=int, default=0)
@@ -206,8 +207,11 @@ def main() -> None:
     teacher_accuracy = accuracy(predict(teacher, data.x_test), data.y_test)
     print(f"teacher: accuracy {teacher_accuracy:.2f}", flush=True)
     taught = part_of(data, settings.student_step)
-    history, logits = distil(teacher, taught, settings, flags.seed, flags.dry_run)
+    student, history, logits = distil(teacher, taught, settings, flags.seed, flags.dry_run)
     np.savez_compressed("predictions.npz", logits=logits.numpy())
+    weights = {name: tensor.cpu().numpy() for name, tensor in student.state_dict().items()}
+    sizes = {"depth": np.array(settings.student_depth), "widths": np.array(settings.student_widths)}
+    np.savez("weights.npz", **weights, **sizes)
     result = {
         "metrics": {"accuracy": accuracy(logits, data.y_test)},
         "teacher_accuracy": teacher_accuracy,

@@ -1,4 +1,4 @@
-"""Trains SFNet for dehazing and writes `metrics.json` and `predictions.npz`.
+"""Trains SFNet for dehazing and writes `metrics.json`, `predictions.npz` and `weights.npz`.
 
     DATA_DIR=... python main.py --profile small --seed 0
 
@@ -132,7 +132,7 @@ def run(settings: Settings, data: DehazingData, seed: int, dry_run: bool) -> tup
 
 
 def main() -> None:
-    """Read the flags, run, write the two files."""
+    """Read the flags, run, write the three files."""
     parser = argparse.ArgumentParser(description="SFNet for dehazing")
     parser.add_argument("--profile", choices=sorted(PROFILES), default="small")
     parser.add_argument("--seed", type=int, default=0)
@@ -144,6 +144,8 @@ def main() -> None:
     psnr, prediction = test(model, data)
     print(f"PSNR {psnr:.3f} dB", flush=True)
     np.savez_compressed("predictions.npz", prediction=prediction.numpy())
+    weights = {name: tensor.cpu().numpy() for name, tensor in model.state_dict().items()}
+    np.savez("weights.npz", **weights, width=np.array(settings.width), blocks=np.array(settings.blocks))
     told = {"profile": flags.profile, "seed": flags.seed, "dry_run": flags.dry_run}
     result = {"metrics": {"psnr": psnr}, "history": history, "settings": {**asdict(settings), **told}}
     Path("metrics.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")

@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from autoreproduce.benchmarks.reproducebench import prepared_data, recomputing
+from autoreproduce.benchmarks.reproducebench import prepared_data, recomputing, serving
 from autoreproduce.benchmarks.reproducebench import tasks as reproducebench
 from autoreproduce.benchmarks.reproducebench.altered import with_mistake
 from autoreproduce.errors import UsageError
 from autoreproduce.task import Task
+from autoreproduce.trials import served
 
 GIVEN = (
     Path(os.environ["AUTOREPRODUCE_TEST_DATA"]) if "AUTOREPRODUCE_TEST_DATA" in os.environ else None
@@ -24,6 +25,9 @@ WITHOUT_DECOYS = [
     path.name
     for path in reproducebench.task_folders()
     if reproducebench.task_file(path).targets.withheld == "none"
+]
+SERVED = [
+    path.name for path in reproducebench.task_folders() if reproducebench.task_file(path).served
 ]
 
 
@@ -160,6 +164,23 @@ def test_the_reference_runs_two_batches_and_its_metric_is_recomputed(task_id, pr
     assert recomputed.reason == "" and recomputed.value is not None
     assert written["metrics"][task.metric.name] == pytest.approx(recomputed.value, rel=1e-4)
     assert written["history"] and written["settings"]["seed"] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task_id", SERVED)
+def test_the_weights_of_the_reference_give_the_number_of_its_run(task_id, prepared, tmp_path):
+    pytest.importorskip("torch")
+    task = prepared(task_id)
+    file = reproducebench.task_file(reproducebench.folder_of(task))
+    run(task, tmp_path, "main.py", "--profile", "small", "--seed", "0", "--dry-run")
+    saved = recomputing.recompute(task, tmp_path).value
+    (tmp_path / "take.py").write_text(serving.TAKE_INPUTS)
+    run(task, tmp_path, "take.py", file.loader, "0", *file.served.inputs)
+    (tmp_path / serving.PREDICTIONS).unlink()
+    calls = serving.CALL.replace("prediction=", f"{file.served.array}=")
+    (tmp_path / "call.py").write_text(calls)
+    run(task.model_copy(update={"data_dir": "/nowhere"}), tmp_path, "call.py")
+    assert recomputing.recompute(task, tmp_path).value == pytest.approx(saved, rel=served.SAME)
 
 
 @pytest.mark.parametrize("task_id", IDS)
