@@ -288,6 +288,19 @@ def test_the_picture_has_phases_sums_output_and_notes(tmp_path):
     assert max(len(line) for line in narrow.splitlines()) <= 40 and "Data acquisition" in narrow
 
 
+def test_after_a_program_the_newest_note_stands_above_what_it_printed(tmp_path):
+    view = LiveView(io.StringIO())
+    trial = Trial.open(tmp_path, RECORD, [view])
+    trial.phase("full_run")
+    trial.output("epoch 20 loss 0.5\n")
+    trial.note("an older note")
+    run(trial, exit_code=0)
+    trial.note("our reference now runs")
+    at = [shown(view).index(text) for text in ("our reference", "epoch 20", "an older note")]
+    trial.close()
+    assert at == sorted(at)
+
+
 def test_a_phase_that_is_to_come_is_not_called_skipped():
     view = LiveView(io.StringIO())
     for name in ("paper", "claims", "choices", "writing"):  # the last is a solver's own

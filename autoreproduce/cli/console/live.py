@@ -88,6 +88,10 @@ def draw(progress: TrialProgress, title: str, width: int = 80) -> RenderableType
         )
     ]
     parts += [_phase_table(progress, width), _last_step(progress)]
+    notes = [Text("  ! " + note, style="yellow") for note in reversed(progress.notes)]
+    if progress.program_ended:  # its output is old, and a note may say what takes so long now
+        parts += notes[:1]
+        notes = notes[1:]
     if progress.lines and progress.status.get(progress.current) == "running":
         parts += [
             Text("  │ " + line, style="dim", no_wrap=True, overflow="ellipsis")
@@ -95,8 +99,7 @@ def draw(progress: TrialProgress, title: str, width: int = 80) -> RenderableType
         ]
         curves = progress.pace.curves(width=max(width - 40, 8))
         parts += [Text("  " + line, style="cyan", no_wrap=True) for line in curves]
-    parts += [Text("  ! " + note, style="yellow") for note in reversed(progress.notes)]
-    return Group(*parts, _totals_line(progress))
+    return Group(*parts, *notes, _totals_line(progress))
 
 
 def _phase_table(progress: TrialProgress, width: int) -> Table:

@@ -41,7 +41,7 @@ class TrialProgress:
         self.remaining: RemainingTime | None = None
         self.pace = PrintedSteps(clock)
         self._rest = ""
-        self._program_ended = False
+        self.program_ended = False
         self._bar = False  # the newest line is a progress bar's, to be replaced by its next state
 
     @property
@@ -116,9 +116,9 @@ class TrialProgress:
         return lines, max(len(pieces) - NEWEST, 0)
 
     def _add_line(self, line: str, bar: bool) -> None:
-        if self._program_ended:
+        if self.program_ended:
             self.lines.clear()
-            self._program_ended = False
+            self.program_ended = False
         if self._bar and self.lines:
             self.lines.pop()
         self.lines.append(line)
@@ -130,7 +130,7 @@ class TrialProgress:
         rest, self._rest = clean(self._rest)[:LINE].rstrip(), ""
         if rest:
             self._add_line(rest, bar=False)
-        self._bar, self._program_ended = False, True
+        self._bar, self.program_ended = False, True
 
 
 class View:
