@@ -57,7 +57,7 @@ LOADERS = {
     "papers/reading.py": "paper",
     "plugins/external_agents/agent_file.py": "agent",
     "plugins/external_agents/gateway/exchange.py": "agent server",
-    "plugins/integrations/skill.py": "the reader itself",
+    "plugins/integrations/commands.py": "the reader itself",
     "plugins/lab/run_patches.py": "program",
     "plugins/lab/run_attacks.py": "task folder",
     "plugins/lab/controls.py": "task folder",
@@ -109,7 +109,7 @@ OPENED = {
         *("benchmarks/reproducebench/draws.py", "benchmarks/reproducebench/prepared_data.py"),
         *("evaluation/judging/judge.py", "plugins/tables/site.py", "files/lease.py"),
         *("files/owner.py", "plugins/masked/passes.py", "plugins/masked/unmasked.py"),
-        *("runner/machine.py", "plugins/suites/leases.py", "sandboxes/cgroups.py"),
+        *("trials/machines.py", "plugins/suites/leases.py", "sandboxes/cgroups.py"),
         *("sandboxes/pip_for_sandbox.py", "sandboxes/processes.py", "sandboxes/pythons.py"),
     },
     "named in this command": {

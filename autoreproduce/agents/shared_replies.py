@@ -1,18 +1,24 @@
-"""Replies that trials of one paper share: what depends on the paper alone is asked once.
+"""What the trials of one paper share: the paper as it was read, and replies that rest on it alone.
 
-They lie in the paper's folder, a file a reply, by the digest of model and prompt. A trial's journal
-holds each reply that it used, so a trial needs this folder for nothing that it has done.
+Replies lie in the paper's folder, a file a reply, by the digest of model and prompt. A trial's
+record names that folder if it is one of several; without one nothing is shared. Its journal holds
+each reply that it used, so a trial needs the folder for nothing that it has done.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from autoreproduce.errors import UsageError
-from autoreproduce.files.shared import read_plain
+from autoreproduce.files.shared import copy_tree, read_plain
 from autoreproduce.trials.journal import write_whole
 from autoreproduce.trials.steps import ModelResult, TokenCounts
+
+if TYPE_CHECKING:
+    from autoreproduce.trials.trial import Trial
 
 
 class SharedReplies:
@@ -39,3 +45,23 @@ class SharedReplies:
         if name in self.names:
             self.folder.mkdir(parents=True, exist_ok=True)
             write_whole(self.folder / f"{key}.json", result.model_dump_json(indent=1))
+
+
+FOLDER = "paper_folder"  # among the inputs of a trial's record
+PROMPTS = frozenset(
+    {"literature_review/overall", "literature_review/method", "lineage/choose", "lineage/summarise"}
+)
+
+
+def shared_replies(trial: Trial) -> SharedReplies | None:
+    """Where the trial's paper has the replies that its trials share; None for a trial alone."""
+    folder = trial.record.inputs.get(FOLDER)
+    return SharedReplies(Path(folder) / "replies", PROMPTS) if folder else None
+
+
+def copy_paper(trial: Trial) -> None:
+    """Give the trial its own copy of the paper as it was read, if there is one and it has none."""
+    folder = trial.record.inputs.get(FOLDER)
+    if folder and (Path(folder) / "paper").is_dir() and not (trial.folder / "paper").exists():
+        with suppress(UsageError):  # too large to copy: the trial reads the paper itself
+            copy_tree(Path(folder) / "paper", trial.folder / "paper")

@@ -9,13 +9,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from autoreproduce.claims.check_cell import (
+from autoreproduce.claims.check_line import (
+    COLUMN_UNCHECKED,
     actual_place,
     cells_with_value,
+    check_line,
     wrong_number,
     wrong_spread,
 )
-from autoreproduce.claims.check_line import COLUMN_UNCHECKED, check_line
 from autoreproduce.claims.claim import Claim, Spread
 from autoreproduce.claims.numbers import numbers_in, same_number
 from autoreproduce.claims.plain import named_in, plain, quotable, words

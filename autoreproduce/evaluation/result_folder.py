@@ -14,10 +14,9 @@ from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.evaluation.report import comparison
 from autoreproduce.evaluation.report.evidence import Evidence, gather, text_in
 from autoreproduce.evaluation.report.headline import headline
-from autoreproduce.evaluation.report.packages import requirements
 from autoreproduce.evaluation.report.page import banners, claims_content, environment, fine_print
 from autoreproduce.evaluation.report.verdict_words import metric_name
-from autoreproduce.evaluation.report.versions import tracked_files
+from autoreproduce.evaluation.report.versions import requirements, tracked_files
 from autoreproduce.evaluation.report.wording import clean
 from autoreproduce.files.tree import Tree
 from autoreproduce.task import Task

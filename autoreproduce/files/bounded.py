@@ -18,12 +18,13 @@ import json
 import lzma
 import math
 import struct
+import sys
 import tarfile
 import threading
 import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, NoReturn
 
@@ -228,3 +229,20 @@ def _finite(text: str) -> float:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON number")
+
+
+def imported_modules(files: Mapping[str, str]) -> list[str]:
+    """Top-level modules that the program imports, without its own and the standard library's."""
+    own = {part for path in files for part in path.removesuffix(".py").split("/")}
+    names: set[str] = set()
+    for text in files.values():
+        try:
+            tree = parse_python(text)
+        except SyntaxError:
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                names.update(alias.name.partition(".")[0] for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+                names.add(node.module.partition(".")[0])
+    return sorted(names - own - sys.stdlib_module_names)

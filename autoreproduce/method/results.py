@@ -1,4 +1,4 @@
-"""The results of a run, and what is wrong with them.
+"""A run and its results: nothing of an earlier run is taken for its own, and what is wrong is said.
 
 A program of the method leaves `metrics.json` and, if the task recomputes its metric,
 `predictions.npz`. A run without them did not pass, whatever its exit code is: the code agent then
@@ -7,15 +7,21 @@ reads the problem in words.
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from autoreproduce.errors import CommandError
+from autoreproduce.contracts import Execution
+from autoreproduce.errors import CommandError, SandboxError
+from autoreproduce.trials.interrupted import CHECKPOINT
 from autoreproduce.trials.metrics_file import check_form, parse_metrics
 from autoreproduce.trials.probe.observation import ProbedStructure, structure_of
+from autoreproduce.trials.steps import ExecutionResult
 
 if TYPE_CHECKING:
     from autoreproduce.contracts import Execution
+    from autoreproduce.files.tree import Tree
     from autoreproduce.task import Task
     from autoreproduce.trials.steps import ExecutionResult
 
@@ -128,3 +134,61 @@ def tail(text: str, most: int = SHOWN) -> str:
     if len(text) <= most:
         return text
     return f"[{len(text) - most} characters before this left out]\n{text[-most:]}"
+
+
+LARGEST_METRICS = 5_000_000  # bytes
+LARGEST_PREDICTIONS = 4 * 2**30
+
+
+def run_afresh(
+    execute: Callable[..., Execution],
+    tree: Tree,
+    command: str,
+    seconds: float,
+    on_output: Callable[[str], None],
+    results: Sequence[str] = (METRICS, PREDICTIONS),
+) -> ExecutionResult:
+    """Run a program without the result files of an earlier run; what it then left beside.
+
+    `execute` is a sandbox's, or one that sees more of the run.
+    """
+    for name in results:
+        tree.remove(name)
+    load = _machine_load()
+    execution = execute(command, seconds, on_output=on_output)
+    unread: dict[str, str] = {}
+    return ExecutionResult(
+        **vars(execution),
+        allowed=seconds,
+        checkpoint=tree.kind(CHECKPOINT) == "file",
+        metrics_json=_text_or_none(
+            lambda: tree.read_text(METRICS, LARGEST_METRICS), METRICS, unread
+        ),
+        predictions=_text_or_none(
+            lambda: tree.sha256(PREDICTIONS, LARGEST_PREDICTIONS), PREDICTIONS, unread
+        ),
+        unread=unread,
+        load=load,
+        machine_cores=os.cpu_count(),
+    )
+
+
+def _machine_load() -> float | None:
+    """Processes that ran or waited to run in the last minute; None if the system does not say."""
+    try:
+        return round(os.getloadavg()[0], 1)
+    except (AttributeError, OSError):  # Windows has none
+        return None
+
+
+def _text_or_none(read: Callable[[], str], name: str, unread: dict[str, str]) -> str | None:
+    """What `read` gives; None if the program left no such file, or what is no plain file: `unread`
+    then holds why.
+    """
+    try:
+        return read()
+    except FileNotFoundError:
+        return None
+    except SandboxError as error:
+        unread[name] = str(error)
+        return None

@@ -17,8 +17,7 @@ from autoreproduce.agents.commands import Bash, Edit
 from autoreproduce.agents.listing import apply_edits, edit_stat, file_lines
 from autoreproduce.contracts import Execution, Packages
 from autoreproduce.errors import CommandError
-from autoreproduce.method.fresh_run import run_afresh
-from autoreproduce.method.results import METRICS, PREDICTIONS, Run, tail
+from autoreproduce.method.results import METRICS, PREDICTIONS, Run, run_afresh, tail
 from autoreproduce.sandboxes.counted_run import draw_for, execute_counted
 from autoreproduce.sandboxes.policy import check_install
 from autoreproduce.trials.interrupted import BY_THE_USER, counted_run, discard, held

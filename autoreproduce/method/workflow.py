@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
+from autoreproduce.agents.shared_replies import copy_paper
 from autoreproduce.claims.user_claims import claims_of_task
 from autoreproduce.method.choices import cited_by_choices, take_choices, write_choices
 from autoreproduce.method.claims import (
@@ -32,7 +33,6 @@ from autoreproduce.method.paper_lineage import LineageEntry, blanked, build_line
 from autoreproduce.method.phase import PhaseResult, note_result
 from autoreproduce.method.reading import PaperReading, prompts_hold, read_at_once
 from autoreproduce.method.refactoring import refactor
-from autoreproduce.method.sharing import copy_paper
 from autoreproduce.method.workbench import Workbench
 from autoreproduce.papers import Paper, read_paper
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from autoreproduce.papers.latex_macros import braced
 from autoreproduce.papers.latex_source import is_plain, read_text, without_comments
-from autoreproduce.papers.latex_text import to_text
 from autoreproduce.papers.model import Reference
 from autoreproduce.papers.references import reference
 
@@ -194,3 +193,18 @@ def _field_reference(key: str, fields: dict[str, str]) -> Reference:
     parts = [authors, title, venue, year, eprint, fields.get("url", "")]
     entry = ". ".join(part.strip(" .") for part in parts if part.strip())
     return reference(entry, title=title, key=key)
+
+
+def to_text(latex: str) -> str:
+    """A short piece on one line, without markup; formulas stay LaTeX."""
+    from pylatexenc.latex2text import LatexNodes2Text  # type: ignore[import-untyped]
+
+    latex = re.sub(
+        r"\\(?:url|path|doi)\s*\{([^{}]*)\}", lambda found: found[1].replace("_", r"\_"), latex
+    )
+    latex = re.sub(r"\\href\s*\{[^{}]*\}", "", latex)
+    try:
+        text = LatexNodes2Text(math_mode="verbatim", keep_comments=True).latex_to_text(latex)
+    except Exception:  # the parser may raise anything on what is not LaTeX: use the source
+        text = re.sub(r"\\[A-Za-z]+|[{}]", " ", latex)
+    return " ".join(text.replace("\u00ad", "").split())  # \\- is no letter of a title

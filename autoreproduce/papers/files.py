@@ -9,11 +9,10 @@ from pathlib import Path
 from autoreproduce.errors import PaperError
 from autoreproduce.files.shared import check_tree, file_inside
 from autoreproduce.papers.archive import unpack
-from autoreproduce.papers.bibliography import latex_references
+from autoreproduce.papers.bibliography import latex_references, to_text
 from autoreproduce.papers.latex_macros import braced
 from autoreproduce.papers.latex_markdown import to_markdown
 from autoreproduce.papers.latex_source import inlined, is_plain, main_file, read_text
-from autoreproduce.papers.latex_text import to_text
 from autoreproduce.papers.mineru import take_pictures
 from autoreproduce.papers.model import SMALLEST_FIGURE, Figure, Reference, Source, png_size
 from autoreproduce.papers.pdf import read_pdf

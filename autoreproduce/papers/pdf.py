@@ -13,8 +13,7 @@ from typing import Any
 
 from autoreproduce.errors import PaperError
 from autoreproduce.papers.model import Figure
-from autoreproduce.papers.pdf_lines import TextLine, page_lines
-from autoreproduce.papers.pdf_text import gather_bits, join_hyphens
+from autoreproduce.papers.pdf_lines import TextLine, gather_bits, join_hyphens, page_lines
 from autoreproduce.papers.pdfium import opened, save_page
 
 MOST_FIGURES = 40

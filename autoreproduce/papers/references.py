@@ -9,7 +9,7 @@ import re
 
 from autoreproduce.papers.arxiv_client import mentioned_id
 from autoreproduce.papers.model import Reference
-from autoreproduce.papers.pdf_text import accented
+from autoreproduce.papers.pdf_lines import accented
 from autoreproduce.papers.sections import reference_section
 
 LONGEST = 3000  # characters of one entry; what follows is something else

@@ -19,8 +19,7 @@ from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
 from autoreproduce.runner.api_results import PhaseNotes, Reproduction, note_to_stderr
 from autoreproduce.runner.api_scoring import default_judges, score
-from autoreproduce.runner.settings import path_or_none, settings_of
-from autoreproduce.runner.settings_given import TrialSettings, shows_settings
+from autoreproduce.runner.settings import TrialSettings, path_or_none, settings_of, shows_settings
 from autoreproduce.trials.chain import TRIAL
 from autoreproduce.trials.steps import Observer
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from autoreproduce.claims.user_claims import read_user_claims
 from autoreproduce.errors import UsageError
 from autoreproduce.runner.api_results import ScoredTrials, note_to_stderr
-from autoreproduce.runner.settings import path_or_none, settings_of
-from autoreproduce.runner.settings_given import TrialSettings
+from autoreproduce.runner.settings import TrialSettings, path_or_none, settings_of
 
 if TYPE_CHECKING:
     from autoreproduce.config import Settings

@@ -26,7 +26,6 @@ from autoreproduce.models.tape import CallSite, TapeHead, tape_of, write_tape
 from autoreproduce.plugins import found_at, installed
 from autoreproduce.runner.conclude import conclude
 from autoreproduce.runner.last_look import LastLook
-from autoreproduce.runner.machine import hardware
 from autoreproduce.runner.open_models import ModelChoice, choose_model
 from autoreproduce.runner.outcome import measured, write_end
 from autoreproduce.runner.readings import missing_readings
@@ -41,13 +40,13 @@ from autoreproduce.runner.request import (
 )
 from autoreproduce.runner.seeds import missing_seeds
 from autoreproduce.runner.signals import undisturbed
-from autoreproduce.sandboxes.modules import check_modules
+from autoreproduce.sandboxes.package_lists import check_modules
 from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.solvers import open_solver
 from autoreproduce.solvers.own_code import submitted
 from autoreproduce.task import Task
 from autoreproduce.trials.live import LiveRecord
-from autoreproduce.trials.machines import add_machine
+from autoreproduce.trials.machines import add_machine, hardware
 from autoreproduce.trials.measurement import FILE, read_measurement
 from autoreproduce.trials.steps import ExecutionResult, ModelResult, Observer
 from autoreproduce.trials.summary import read_json

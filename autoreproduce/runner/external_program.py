@@ -10,7 +10,6 @@ from pathlib import Path
 from autoreproduce.benchmarks import benchmark_of
 from autoreproduce.config import Settings, digest
 from autoreproduce.errors import UsageError
-from autoreproduce.evaluation.carried_files import CarriedFiles, carried_files
 from autoreproduce.evaluation.judging.material import PointsSource
 from autoreproduce.evaluation.judging.submitted_code import (
     NO_CODE,
@@ -22,6 +21,8 @@ from autoreproduce.evaluation.judging.unpacking import is_url
 from autoreproduce.evaluation.outside_run import OutsideRun, at_seed, read_beside
 from autoreproduce.evaluation.submission import (
     NOT_RUN,
+    CarriedFiles,
+    carried_files,
     lay_out,
     not_run,
     run_submission,

@@ -1,17 +1,100 @@
-"""What speaks against a number and is known only at the end of its trial, as findings beside it."""
+"""What speaks against a number and is known only at the end of its trial, as findings beside it.
 
-from collections.abc import Sequence
+Numbers that a program prints and does not compute stand as constants in its source text. A number
+that was computed is no literal of the text, but for the few digits that any two numbers may share.
+So a value counts from four digits on, or from three if most of the values are literals. What a
+program compares its result with (a comparison, an assert, `isclose`) is no such literal.
+"""
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from math import nan
 
+from autoreproduce.claims.numbers import numbers_in, same_number
 from autoreproduce.claims.verdicts.trial_verdict import SeedRun
-from autoreproduce.evaluation.printed_constants import printed_constants
 from autoreproduce.evaluation.scorers.integrity import with_probe
+from autoreproduce.files.bounded import parse_python
 from autoreproduce.runner.seeds import Repeater
-from autoreproduce.trials.findings import IntegrityFinding
 from autoreproduce.trials.integrity import Integrity
 from autoreproduce.trials.measurement import FILE as MEASUREMENT
 from autoreproduce.trials.measurement import Measurement
+from autoreproduce.trials.served import IntegrityFinding
 from autoreproduce.trials.trial import Outcome, Trial
+
+SURE_DIGITS, LEAST_DIGITS = 4, 3
+LARGEST = 500_000  # characters of one source file
+_COMPARES = re.compile(r"assert|close|approx|equal|expect", re.IGNORECASE)
+
+
+def printed_constants(
+    files: Mapping[str, str], values: Mapping[str, Sequence[float]]
+) -> dict[str, str]:
+    """`main.py, line 3`, by the key of each value that is a literal of the source text there.
+
+    `values`: what the runs gave by key; a number that two runs gave differently was computed.
+    """
+    single = {key: given[0] for key, given in values.items() if len(set(given)) == 1}
+    wanted = {key: value for key, value in single.items() if _digits(value) >= LEAST_DIGITS}
+    literals: dict[float, str] = {}
+    for name, text in files.items() if wanted else ():
+        if name.endswith((".py", ".sh")) and len(text) <= LARGEST:
+            for value, line in _literals(name, text):
+                literals.setdefault(abs(value), f"{name}, line {line}")
+    found = {
+        key: place
+        for key, value in wanted.items()
+        for literal, place in literals.items()
+        if same_number(abs(value), literal)
+    }
+    most = len(found) > 1 and 2 * len(found) > len(single)
+    return {key: at for key, at in found.items() if most or _digits(single[key]) >= SURE_DIGITS}
+
+
+def _digits(value: float) -> int:
+    """How many digits the number needs: 3 of 0.0312, 1 of 5000."""
+    return len(re.sub(r"e.*|\D", "", f"{value:.12g}").strip("0"))
+
+
+def _literals(name: str, text: str) -> Iterator[tuple[float, int]]:
+    """The numbers of a source text with their lines, also those within its strings."""
+    try:
+        tree = parse_python(text) if name.endswith(".py") else None
+    except SyntaxError:
+        tree = None
+    if tree is None:
+        for number, line in enumerate(text.splitlines(), 1):
+            yield from ((one.value, number) for one in numbers_in(line.partition("#")[0]))
+        return
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if _is_beside_the_result(node):
+            continue
+        if isinstance(node, ast.Constant):
+            yield from ((value, node.lineno) for value in _numbers_of(node.value))
+        waiting += ast.iter_child_nodes(node)
+
+
+def _is_beside_the_result(node: ast.AST) -> bool:
+    """True for what checks a result, and for texts that nobody prints: docstrings."""
+    if isinstance(node, ast.Call):
+        called = node.func.attr if isinstance(node.func, ast.Attribute) else node.func
+        name = called if isinstance(called, str) else getattr(called, "id", "")
+        return _COMPARES.search(name) is not None
+    docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    return docstring or isinstance(node, ast.Compare | ast.Assert)
+
+
+def _numbers_of(constant: object) -> list[float]:
+    if isinstance(constant, bool):
+        return []
+    if isinstance(constant, int | float):
+        try:
+            return [float(constant)]
+        except OverflowError:
+            return []
+    return [one.value for one in numbers_in(constant)] if isinstance(constant, str) else []
 
 
 def add_watched_steps(

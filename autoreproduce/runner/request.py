@@ -20,13 +20,13 @@ from autoreproduce.config import Settings, digest
 from autoreproduce.errors import UsageError
 from autoreproduce.models.budget import Budget
 from autoreproduce.models.errors import shown
-from autoreproduce.runner.machine import hardware, versions
 from autoreproduce.runner.open_models import ModelChoice, tape_inside
 from autoreproduce.runner.settings import settings_of_others
 from autoreproduce.solvers import refuse_import
 from autoreproduce.task import Task
 from autoreproduce.trials.chain import TRIAL
 from autoreproduce.trials.folders import PROGRAMS, refuse_links
+from autoreproduce.trials.machines import hardware, versions
 from autoreproduce.trials.steps import Observer
 from autoreproduce.trials.trial import Trial, TrialRecord, now
 

@@ -16,7 +16,14 @@ from autoreproduce.config import Settings
 from autoreproduce.contracts import Score
 from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.evaluation.judging.judge import Judge
-from autoreproduce.evaluation.judging.material import Material, material_of, program_of
+from autoreproduce.evaluation.judging.material import (
+    POINTED,
+    Material,
+    PointsChoice,
+    judged_material,
+    material_of,
+    program_of,
+)
 from autoreproduce.evaluation.judging.submitted_code import Program, opened_source, read_program
 from autoreproduce.evaluation.report import write_report
 from autoreproduce.evaluation.score_page import write_page
@@ -35,7 +42,6 @@ from autoreproduce.runner.external_program import (
     submitted_trial,
     with_data,
 )
-from autoreproduce.runner.judged_material import POINTED, PointsChoice, judged_material
 from autoreproduce.task import Task
 from autoreproduce.trials.folders import refuse_links, trials_below
 from autoreproduce.trials.trial import Trial

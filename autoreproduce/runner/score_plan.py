@@ -9,12 +9,11 @@ from typing import Any
 from autoreproduce.agents.prompts import Prompts
 from autoreproduce.config import Settings
 from autoreproduce.content import folder
-from autoreproduce.evaluation.judging.material import Material, material_of, paper_at_hand
+from autoreproduce.evaluation.judging.material import POINTED, Material, material_of, paper_at_hand
 from autoreproduce.evaluation.judging.submitted_code import Program
 from autoreproduce.evaluation.scorers import JUDGED, Setup, align
 from autoreproduce.models.open import most_it_costs, rough_tokens
 from autoreproduce.runner.external_program import ScoreRequest
-from autoreproduce.runner.judged_material import POINTED
 from autoreproduce.runner.score import programs_to_score
 from autoreproduce.task import Task
 

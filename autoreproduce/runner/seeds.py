@@ -15,10 +15,10 @@ from autoreproduce.benchmarks import benchmark_of
 from autoreproduce.claims.verdicts.trial_verdict import SeedRun
 from autoreproduce.contracts import Submission
 from autoreproduce.errors import SandboxError
-from autoreproduce.evaluation.carried_files import lay_carried
 from autoreproduce.evaluation.outside_run import at_seed, read_outside_run
 from autoreproduce.evaluation.report.versions import tracked_files
 from autoreproduce.evaluation.scorers.execution import last_run
+from autoreproduce.evaluation.submission import lay_carried
 from autoreproduce.files.tree import Tree
 from autoreproduce.runner.signals import undisturbed
 from autoreproduce.sandboxes.counted_run import execute_counted

@@ -2,18 +2,77 @@
 
 The system's programs and libraries and the Python that runs us are bound read-only, without this
 project and without what identifies the machine. Everything else does not exist inside.
+
+This project has the tasks' answers. It may be in a checkout (inside a Python's folder or around
+it), in the site-packages of the Python that runs us, and in those that a program sees too.
 """
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from autoreproduce.config import Limits
 from autoreproduce.errors import SandboxError
-from autoreproduce.sandboxes import hidden
 from autoreproduce.sandboxes.inside import HOME
+
+PACKAGE = Path(__file__).resolve().parents[1]
+# The parts of a Python's folder that its programs need, and not checkouts (src), environments
+# (envs) or archives (pkgs).
+PARTS = (
+    *("bin", "lib", "lib32", "lib64", "libexec", "include", "share", "etc", "ssl"),
+    *("targets", "nvvm", "pyvenv.cfg"),
+)
+ALONE = ("bin/python[23]*", "lib*/python[23]*", "lib*/libpython[23]*")
+MARKS = (".gitignore", ".lock", "CACHEDIR.TAG")  # that tools leave in an environment
+
+
+def of_project(prefixes: Iterable[str | Path]) -> list[Path]:
+    """Real paths of the package, its checkout, and what was installed of it below `prefixes`."""
+    found = [PACKAGE]
+    if (PACKAGE.parent / "pyproject.toml").exists():
+        found.append(PACKAGE.parent)
+    for prefix in map(Path, prefixes):
+        for site in prefix.glob("lib*/python*/*-packages"):
+            found += [entry.resolve() for entry in site.iterdir() if "autoreproduce" in entry.name]
+        found += [entry.resolve() for entry in prefix.glob("bin/autoreproduce*")]
+    return list(dict.fromkeys(found))
+
+
+def python_parts(prefix: Path) -> list[tuple[Path, Path]]:
+    """What to show of a Python's folder, at its path and at its real path.
+
+    Each is (real path, path inside): the whole folder if it contains nothing but a Python, and the
+    Python alone of one, such as ~/.local, in which programs keep the user's data.
+    """
+    real, places = prefix.resolve(), dict.fromkeys([prefix, prefix.resolve()])
+    data = os.environ.get("XDG_DATA_HOME"), Path.home() / ".local/share"
+    if any(Path(each).resolve().is_relative_to(real) for each in data if each):
+        own = [each.relative_to(real) for pattern in ALONE for each in real.glob(pattern)]
+        return [((real / name).resolve(), at / name) for at in places for name in own]
+    if {entry.name for entry in real.iterdir()} <= {*PARTS, *MARKS}:
+        return [(real, at) for at in places]
+    present = [name for name in PARTS if (real / name).exists()]
+    return [((real / name).resolve(), at / name) for at in places for name in present]
+
+
+def masks_in(shown: Iterable[tuple[Path, Path]], hidden: Sequence[Path]) -> list[Path]:
+    """The paths inside at which what is `hidden` would be seen in what is `shown`.
+
+    `shown` are pairs (real path, path inside).
+    """
+    seen = [
+        at / each.relative_to(real)
+        for real, at in shown
+        for each in hidden
+        if each.is_relative_to(real) and each.exists()
+    ]
+    return [
+        path for path in dict.fromkeys(seen) if not any(outer in path.parents for outer in seen)
+    ]
+
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/sys/devices/system")
 ETC = (
@@ -71,9 +130,9 @@ def _pythons(
     prefixes = [Path(each) for each in dict.fromkeys([sys.base_prefix, sys.prefix])]
     if other and other not in prefixes:
         prefixes.append(other)
-    secret = [*hidden.of_project([*prefixes, "/usr", "/usr/local"]), *private]
+    secret = [*of_project([*prefixes, "/usr", "/usr/local"]), *private]
     system = [(Path(path), Path(path)) for path in SYSTEM if not Path(path).is_symlink()]
-    masked = hidden.masks(system, secret)
+    masked = masks_in(system, secret)
     binds = _masks(masked, nameless)
     for prefix in prefixes:
         real = prefix.resolve()
@@ -84,9 +143,9 @@ def _pythons(
             )
         if real.is_relative_to("/usr") and not any(real.is_relative_to(each) for each in secret):
             continue  # it is there already
-        shown = hidden.parts(prefix)
+        shown = python_parts(prefix)
         binds += [word for source, path in shown for word in ("--ro-bind", str(source), str(path))]
-        more = hidden.masks(shown, secret)
+        more = masks_in(shown, secret)
         binds += _masks(more, nameless)
         masked += more
     folders = [str(path) for path in masked if path.is_dir()]

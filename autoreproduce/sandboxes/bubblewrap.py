@@ -22,11 +22,11 @@ from typing import Any
 from autoreproduce.config import Settings
 from autoreproduce.contracts import Execution
 from autoreproduce.errors import SandboxError
+from autoreproduce.files.owner import scratch
 from autoreproduce.sandboxes import cgroups, inside, seccomp
 from autoreproduce.sandboxes.binds import gpu_binds, system_binds
 from autoreproduce.sandboxes.inside import DATA, HOME, PACKAGES, WHEELS, WORKSPACE
 from autoreproduce.sandboxes.local import LocalSandbox
-from autoreproduce.sandboxes.owners import scratch
 
 LAST = "/run/bin"  # last in PATH: for systems whose Python is called python3 alone
 ALONE = (

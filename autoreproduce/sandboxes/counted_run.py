@@ -25,8 +25,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from autoreproduce.contracts import Execution, Packages, RunInterruptedError
+from autoreproduce.files.owner import remove_folder, scratch
 from autoreproduce.files.shared import matching, without_times
-from autoreproduce.sandboxes.owners import remove_folder, scratch
 
 if TYPE_CHECKING:
     from autoreproduce.contracts import Sandbox

@@ -24,8 +24,11 @@ from autoreproduce.errors import SandboxError
 from autoreproduce.files.owner import owner
 from autoreproduce.files.tree import Tree
 from autoreproduce.sandboxes import cgroups, inside, pythons
+from autoreproduce.sandboxes.docker_exec import ExecStream
 from autoreproduce.sandboxes.docker_options import OWN_PROCESSES, container_limits, mount
 from autoreproduce.sandboxes.engine import (
+    OWNER,
+    TRIAL,
     check_runtime,
     connect,
     engine,
@@ -34,14 +37,13 @@ from autoreproduce.sandboxes.engine import (
     keeper,
     killed_for_memory,
     listens,
+    remove_stale,
     user,
 )
 from autoreproduce.sandboxes.image import ensure_image
 from autoreproduce.sandboxes.inside import DATA, HOME, PACKAGES, WHEELS, WORKSPACE
-from autoreproduce.sandboxes.leftovers import OWNER, TRIAL, remove_stale
 from autoreproduce.sandboxes.local import WorkspaceFiles, exceeded_limit, why_ended
-from autoreproduce.sandboxes.output import Output
-from autoreproduce.sandboxes.watch import Disk, execution, watch
+from autoreproduce.sandboxes.watch import Disk, Output, execution, watch
 from autoreproduce.sandboxes.wheels import install
 
 if TYPE_CHECKING:
@@ -167,8 +169,6 @@ class DockerSandbox(WorkspaceFiles):
         output: Output,
         wheels: Path | None,
     ) -> Execution:
-        from autoreproduce.sandboxes.docker_exec import ExecStream
-
         variables, argv, folder = self._variables, ["bash", "-c", command], WORKSPACE
         other = bool(pythons.chosen(self._packages.parent))
         if wheels:

@@ -16,7 +16,6 @@ from autoreproduce.errors import SandboxError
 from autoreproduce.files.tree import Tree
 from autoreproduce.sandboxes import cgroups, inside, pythons
 from autoreproduce.sandboxes.cgroups import Cgroup
-from autoreproduce.sandboxes.output import Output
 from autoreproduce.sandboxes.processes import (
     cpu_seconds,
     descendants,
@@ -25,7 +24,7 @@ from autoreproduce.sandboxes.processes import (
     memory_shared_once,
     threads_of,
 )
-from autoreproduce.sandboxes.watch import Disk, Pipes, execution, watch
+from autoreproduce.sandboxes.watch import Disk, Output, Pipes, execution, watch
 from autoreproduce.sandboxes.wheels import install
 
 LONGEST = 128 * 1024  # bytes of one argument with its end, Linux's own limit

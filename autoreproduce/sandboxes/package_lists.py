@@ -1,24 +1,32 @@
-"""Packages that a set of tasks or a handed-in program needs beside the sandbox's own.
+"""Packages beside the sandbox's own: those that a set of tasks or a handed-in program needs, and
+whether a sandbox has the modules that a task's programs import.
 
-They are installed once for each list, into a folder of the cache that all attempts share.
+Lists are installed once each, into a folder of the cache that all attempts share.
 """
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from filelock import FileLock
 
 from autoreproduce.config import digest
+from autoreproduce.content import install_command, pip_install
 from autoreproduce.contracts import Packages
-from autoreproduce.errors import NotScoredError, UsageError
+from autoreproduce.errors import NotScoredError, SandboxError, UsageError
 from autoreproduce.files.handed_over import package_parts
+from autoreproduce.files.owner import temporary_folder
 from autoreproduce.files.shared import read_plain
-from autoreproduce.sandboxes.owners import temporary_folder
 from autoreproduce.sandboxes.setup import SandboxSetup
+
+if TYPE_CHECKING:
+    from autoreproduce.contracts import Sandbox
 
 INSTALL_SECONDS = 1800.0
 LARGEST_LIST = 200_000  # bytes of a requirements file
@@ -77,3 +85,34 @@ def read_requirements(path: Path) -> tuple[str, ...]:
             )
         found.append(text)
     return tuple(found)
+
+
+SECONDS = 60.0  # a container that has just started reads its disk for the first time
+_LOOK = (
+    "import importlib.util as u, json, sys; "
+    "print(json.dumps([n for n in sys.argv[1:] if u.find_spec(n) is None]))"
+)
+
+
+def check_modules(sandbox: Sandbox, names: Sequence[str]) -> None:
+    """Raises SandboxError with the fix if the sandbox's Python lacks one of the modules `names`."""
+    if not names:
+        return
+    done = sandbox.execute(shlex.join(["python", "-c", _LOOK, *names]), SECONDS)
+    try:
+        missing = json.loads(done.stdout.strip().splitlines()[-1])
+    except (ValueError, IndexError):
+        return  # a sandbox without Python fails at the first program, and says so itself
+    if missing:
+        raise SandboxError(
+            f"the sandbox {sandbox.name} lacks what this task's programs import: "
+            f"{', '.join(missing)}",
+            fix=_fix(sandbox.name, missing),
+            retryable=False,
+        )
+
+
+def _fix(sandbox: str, missing: Sequence[str]) -> str:
+    if sandbox == "docker":
+        return "name an image that has it by --image, or leave --image out to build ours"
+    return install_command("torch") if "torch" in missing else pip_install(*missing)

@@ -14,9 +14,9 @@ from typing import Any
 
 from autoreproduce.config import Settings
 from autoreproduce.errors import SandboxError
+from autoreproduce.files.owner import remove_folder, scratch
 from autoreproduce.sandboxes import inside, processes
 from autoreproduce.sandboxes.local import LocalSandbox
-from autoreproduce.sandboxes.owners import remove_folder, scratch
 
 
 class ProcessSandbox(LocalSandbox):

@@ -26,11 +26,10 @@ from autoreproduce.config import Limits
 from autoreproduce.contracts import Execution, Packages
 from autoreproduce.errors import SandboxError
 from autoreproduce.files.bounded import LARGEST_JSON, parse_json
+from autoreproduce.files.owner import scratch
 from autoreproduce.files.tree import Tree
 from autoreproduce.sandboxes import pip_for_sandbox, pythons
-from autoreproduce.sandboxes.output import STDERR, Output
-from autoreproduce.sandboxes.owners import scratch
-from autoreproduce.sandboxes.watch import Disk, Pipes, execution, watch
+from autoreproduce.sandboxes.watch import STDERR, Disk, Output, Pipes, execution, watch
 
 LARGEST_ANSWER = 4 * 2**20  # bytes of the sandbox's answer that are read
 # The variables that locate the user's pip.conf.

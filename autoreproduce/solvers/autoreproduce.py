@@ -6,6 +6,7 @@ from typing import Any
 
 from autoreproduce.agents.agent import Agent
 from autoreproduce.agents.prompts import Prompts
+from autoreproduce.agents.shared_replies import shared_replies
 from autoreproduce.benchmarks import benchmark_of
 from autoreproduce.claims.choices import scaled_down_warning
 from autoreproduce.config import Settings
@@ -13,7 +14,6 @@ from autoreproduce.contracts import Need, Sandbox, Submission
 from autoreproduce.method.full_run import partial_results
 from autoreproduce.method.paper_notes import SECTION, note_lines
 from autoreproduce.method.results import Run
-from autoreproduce.method.sharing import shared_replies
 from autoreproduce.method.workflow import Context, State, build_graph
 from autoreproduce.models import Models
 from autoreproduce.models.budget import Budget

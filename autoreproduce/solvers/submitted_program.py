@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 from autoreproduce.contracts import Submission
 from autoreproduce.errors import SandboxError, UsageError
 from autoreproduce.files.tree import Tree
-from autoreproduce.method.fresh_run import run_afresh
-from autoreproduce.method.results import Run, results_problem
+from autoreproduce.method.results import Run, results_problem, run_afresh
 from autoreproduce.sandboxes.counted_run import execute_counted
 from autoreproduce.solvers.task_folder import remove_given
 from autoreproduce.task import Task

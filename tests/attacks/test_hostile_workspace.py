@@ -23,11 +23,11 @@ from autoreproduce.config import Settings
 from autoreproduce.errors import CommandError, SandboxError
 from autoreproduce.evaluation.judging.submitted_code import program_below
 from autoreproduce.evaluation.report.evidence import gather
+from autoreproduce.files.owner import temporary_folder
 from autoreproduce.method import refactoring
 from autoreproduce.method.literature_review import Summaries
 from autoreproduce.method.results import results_problem
 from autoreproduce.method.workbench import Workbench
-from autoreproduce.sandboxes.owners import temporary_folder
 from autoreproduce.task import Metric, Task
 from autoreproduce.trials.metrics_file import read_metrics
 from autoreproduce.trials.trial import Trial, TrialRecord

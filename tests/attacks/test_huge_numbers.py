@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from autoreproduce.claims.check_choices import check_choices
 from autoreproduce.claims.choices import Choice, alike, differences, ratio, shape_of
 from autoreproduce.claims.claim import Claim, ClaimsFile
 from autoreproduce.claims.numbers import number_of
@@ -18,6 +17,7 @@ from autoreproduce.evaluation.structure.compare import compare
 from autoreproduce.evaluation.structure.measure import read_syntax
 from autoreproduce.evaluation.verdict import judge_trial
 from autoreproduce.files.confined import confined
+from autoreproduce.method.choices import check_choices
 from autoreproduce.task import Metric, Task
 from autoreproduce.trials.measurement import Recomputed, measured_from
 from autoreproduce.trials.trial import Outcome

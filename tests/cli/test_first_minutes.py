@@ -15,7 +15,7 @@ from autoreproduce.cli.app import app
 from autoreproduce.config import Settings
 from autoreproduce.errors import SandboxError, TrialError, UnreachableError, UsageError
 from autoreproduce.models.open import split_name
-from autoreproduce.sandboxes.modules import check_modules
+from autoreproduce.sandboxes.package_lists import check_modules
 from autoreproduce.sandboxes.process import ProcessSandbox
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from autoreproduce.evaluation.printed_constants import printed_constants
+from autoreproduce.runner.late_findings import printed_constants
 
 PRINTED = """
 import json

@@ -9,11 +9,11 @@ import pytest
 from test_loop import Notes, Scripted
 
 from autoreproduce import Execution
-from autoreproduce.claims.check_choices import check_choices
 from autoreproduce.claims.choices import Choice, parse_choices, scaled_down_warning
 from autoreproduce.config import Settings
 from autoreproduce.method.choices import (
     changed_settings,
+    check_choices,
     choice_lines,
     choices_used,
     reviewed_lines,

@@ -4,12 +4,7 @@ import ast
 
 import pytest
 
-from autoreproduce.method.refactoring_checks import (
-    essential,
-    numbers,
-    rewrite_problem,
-    without_check,
-)
+from autoreproduce.method.refactoring import essential, numbers, rewrite_problem, without_check
 
 WORKS = """
 import argparse

@@ -3,7 +3,7 @@
 import pytest
 
 from autoreproduce.errors import CommandError
-from autoreproduce.method.summary_text import require_whole, summary_text
+from autoreproduce.method.literature_review import require_whole, summary_text
 
 CHINESE = "模型把图像块变成令牌，用注意力在令牌之间交换信息，然后再映射回图像块。"
 BODY = "# The method\n\nTokens attend to patches.\n\n1. Softmax over tokens."

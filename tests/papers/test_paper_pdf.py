@@ -15,7 +15,7 @@ from autoreproduce.files.confined import confined
 from autoreproduce.papers.files import pdf_parts
 from autoreproduce.papers.model import png_size
 from autoreproduce.papers.pdf import read_pdf
-from autoreproduce.papers.pdf_text import join_hyphens, plain
+from autoreproduce.papers.pdf_lines import join_hyphens, plain
 from autoreproduce.papers.pdfium import as_png, write_png
 from autoreproduce.papers.references import parse_references
 

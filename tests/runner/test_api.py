@@ -13,7 +13,7 @@ from autoreproduce import reproduce, score
 from autoreproduce.config import FLAGS, Settings
 from autoreproduce.errors import UsageError
 from autoreproduce.runner.api_results import Reproduction
-from autoreproduce.runner.settings_given import AnySettings, TrialSettings
+from autoreproduce.runner.settings import AnySettings, TrialSettings
 
 NOTEBOOK = Path(__file__).parents[2] / "docs" / "notebook.ipynb"
 

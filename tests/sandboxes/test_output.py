@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from autoreproduce.files.owner import owner, stale
 from autoreproduce.files.tree import Tree
 from autoreproduce.sandboxes.cgroups import Cgroup
-from autoreproduce.sandboxes.output import STDERR, STDOUT, HeadAndTail, Output
+from autoreproduce.sandboxes.watch import STDERR, STDOUT, HeadAndTail, Output
 
 
 @given(st.lists(st.binary(max_size=40), max_size=40), st.integers(2, 60))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean, stdev
 
-from autoreproduce.claims.verdicts.quantiles import t_quantile
+from autoreproduce.claims.verdicts.intervals import t_quantile
 from autoreproduce.task import Result, Task
 from autoreproduce.trials.trial import Trial
 

@@ -29,13 +29,12 @@ from autoreproduce.benchmarks.reproducebench.task_yaml import Serving
 from autoreproduce.benchmarks.reproducebench.tasks import folder_of, task_file
 from autoreproduce.errors import ReaderError, SandboxError, UsageError
 from autoreproduce.files.confined import confined
+from autoreproduce.files.owner import temporary_folder
 from autoreproduce.files.shared import link_files
 from autoreproduce.files.tree import Tree
-from autoreproduce.sandboxes.owners import temporary_folder
 from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.task import Task
-from autoreproduce.trials.pair import Pair
-from autoreproduce.trials.served import Served
+from autoreproduce.trials.served import Pair, Served
 
 WEIGHTS, CODE, INPUTS, PREDICTIONS = "weights.npz", "predict.py", "inputs.npz", "predictions.npz"
 LARGEST_CODE = 16 * 2**20  # bytes

@@ -27,7 +27,7 @@ from autoreproduce.benchmarks.reproducebench.task_yaml import (
 from autoreproduce.claims.claim import Claim, ClaimsFile
 from autoreproduce.content import folder
 from autoreproduce.errors import UsageError
-from autoreproduce.files.imports import imported_modules
+from autoreproduce.files.bounded import imported_modules
 from autoreproduce.files.shared import check_tree
 from autoreproduce.files.tree import Tree
 from autoreproduce.task import Task

@@ -22,11 +22,10 @@ from autoreproduce.evaluation.report.claims_table import paper_tables
 from autoreproduce.evaluation.report.evidence import Evidence, SummaryVersion, history
 from autoreproduce.evaluation.report.figures import paper_figures
 from autoreproduce.evaluation.report.headline import FRESH, headline
-from autoreproduce.evaluation.report.packages import installed
 from autoreproduce.evaluation.report.specification import specification_curves
 from autoreproduce.evaluation.report.texts import between, diff_lines, fold, markdown
 from autoreproduce.evaluation.report.verdict_words import metric_name
-from autoreproduce.evaluation.report.versions import Commit
+from autoreproduce.evaluation.report.versions import Commit, installed
 from autoreproduce.evaluation.seen import seen_in_full, seen_lines
 from autoreproduce.task import Task
 from autoreproduce.trials.steps import CommandResult, Step, model_results

@@ -31,7 +31,7 @@ SCORERS: dict[str, tuple[str, bool]] = {
     "integrity": ("autoreproduce.evaluation.scorers.integrity:IntegrityScorer", False),
     "structure": ("autoreproduce.evaluation.scorers.structure:StructureScorer", False),
     "lineage": ("autoreproduce.evaluation.scorers.lineage:LineageScorer", False),
-    "edits": ("autoreproduce.evaluation.scorers.edits:EditScorer", False),
+    "edits": ("autoreproduce.evaluation.scorers.cost:EditScorer", False),
     "cost": ("autoreproduce.evaluation.scorers.cost:CostScorer", False),
     **table("scorers"),
 }

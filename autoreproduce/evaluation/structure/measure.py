@@ -18,9 +18,9 @@ from autoreproduce.config import Settings
 from autoreproduce.contracts import Execution
 from autoreproduce.evaluation.outside_run import OutsideRun
 from autoreproduce.files.bounded import parse_python
+from autoreproduce.files.owner import temporary_folder
 from autoreproduce.files.tree import Tree, UnreadableError
 from autoreproduce.sandboxes.counted_run import TrialSandbox
-from autoreproduce.sandboxes.owners import temporary_folder
 from autoreproduce.sandboxes.package_lists import with_packages
 from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.task import Task

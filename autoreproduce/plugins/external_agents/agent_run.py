@@ -25,12 +25,12 @@ from filelock import FileLock
 from autoreproduce.config import Settings, digest
 from autoreproduce.contracts import Execution, Packages, Sandbox
 from autoreproduce.errors import SandboxError, UsageError
+from autoreproduce.files.owner import temporary_folder
 from autoreproduce.files.tree import Tree
 from autoreproduce.plugins.external_agents.agent_file import AgentFile
 from autoreproduce.plugins.external_agents.gateway import relay
 from autoreproduce.plugins.external_agents.gateway.calls import AgentCalls
 from autoreproduce.plugins.external_agents.gateway.server import Gateway
-from autoreproduce.sandboxes.owners import temporary_folder
 from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.solvers.submitted_program import OWN
 

@@ -6,9 +6,12 @@ from typing import Annotated, Literal
 
 import typer
 
+from autoreproduce import content
 from autoreproduce.cli.help import CommandApp
 from autoreproduce.cli.options import MODEL, PLACES, section, settings_options
 from autoreproduce.config import Settings
+from autoreproduce.errors import UsageError
+from autoreproduce.files.shared import inside, read_plain
 
 app = CommandApp()
 TOKEN = "AUTOREPRODUCE_MCP_TOKEN"
@@ -73,9 +76,32 @@ def skill(
     ),
 ) -> None:
     """Teach a coding agent how to use these commands."""
-    from autoreproduce.plugins.integrations.skill import install_skill, skill_text
-
     if action == "show":
         print(skill_text(), end="")
     else:
         print(install_skill(to.expanduser()))
+
+
+NAME = "reproduce-a-paper"
+
+
+def skill_text() -> str:
+    """SKILL.md as it ships."""
+    return (content.folder("eval") / "skills" / NAME / "SKILL.md").read_text(encoding="utf-8")
+
+
+def install_skill(skills: Path) -> Path:
+    """Write the skill into a folder of skills, in place of an older one of ours; its file.
+
+    Raises UsageError if a file of that name was not written by this command, or a link leads out of
+    the folder: one that came with a repository could have another file overwritten.
+    """
+    file, text = inside(skills, f"{NAME}/SKILL.md"), skill_text()
+    try:
+        if file.exists() and f"name: {NAME}\n" not in read_plain(file).decode():
+            raise UsageError(f"{file} is not this skill", fix="move it away, or name another --to")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file} cannot be written ({error})", fix="name another --to") from None
+    return file

@@ -13,12 +13,13 @@ from autoreproduce.evaluation.judging.judge import Judge
 from autoreproduce.evaluation.judging.material import (
     POINTS_IN_WORDS,
     Material,
+    PointsChoice,
     PointsSource,
+    judged_material,
     material_of,
 )
 from autoreproduce.evaluation.scorers import JUDGED, Setup
 from autoreproduce.plugins.lab.calibration import Finding, calibrate, cases
-from autoreproduce.runner.judged_material import PointsChoice, judged_material
 from autoreproduce.runner.score import open_judges
 from autoreproduce.runner.score_plan import plan_of, questions_of
 from autoreproduce.task import Task

@@ -31,10 +31,10 @@ from autoreproduce.runner.api import OpenView
 from autoreproduce.runner.api_results import note_to_stderr
 from autoreproduce.runner.attempt import Request, attempt
 from autoreproduce.runner.conclude import compare_structure
-from autoreproduce.runner.machine import hardware, versions
 from autoreproduce.solvers import ALTERED
 from autoreproduce.task import Task
 from autoreproduce.trials.journal import write_whole
+from autoreproduce.trials.machines import hardware, versions
 from autoreproduce.trials.trial import now
 
 

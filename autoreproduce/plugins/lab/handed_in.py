@@ -17,7 +17,6 @@ from autoreproduce.agents.agent import Agent
 from autoreproduce.agents.prompts import Prompts
 from autoreproduce.content import folder
 from autoreproduce.contracts import Execution, Need, Packages, Submission
-from autoreproduce.evaluation.carried_files import TREE, CarriedFiles, carried_files, lay_carried
 from autoreproduce.evaluation.judging.submitted_code import opened_source, program_at
 from autoreproduce.evaluation.outside_run import (
     PACKAGES_FIRST,
@@ -25,6 +24,7 @@ from autoreproduce.evaluation.outside_run import (
     at_seed,
     write_outside_run,
 )
+from autoreproduce.evaluation.submission import TREE, CarriedFiles, carried_files, lay_carried
 from autoreproduce.files.bounded import parse_json
 from autoreproduce.files.shared import read_text
 from autoreproduce.files.tree import Tree

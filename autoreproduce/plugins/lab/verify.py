@@ -25,8 +25,7 @@ from autoreproduce.runner.find import find_or_make_task
 from autoreproduce.runner.past_trials import text_tokens
 from autoreproduce.runner.preview import Preview, preview_trial
 from autoreproduce.runner.score import score_all
-from autoreproduce.runner.settings import path_or_none, settings_of
-from autoreproduce.runner.settings_given import TrialSettings
+from autoreproduce.runner.settings import TrialSettings, path_or_none, settings_of
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from autoreproduce.config import digest
 from autoreproduce.contracts import Execution
 from autoreproduce.errors import SandboxError
 from autoreproduce.files.bounded import parse_json
+from autoreproduce.files.owner import temporary_folder
 from autoreproduce.files.tree import Tree
 from autoreproduce.plugins.masked.dataset import Experiment, MaskRow
 from autoreproduce.plugins.masked.failing import why_failed
@@ -32,7 +33,6 @@ from autoreproduce.plugins.masked.portraits import TOLERANCE, Call, unlike, unli
 from autoreproduce.plugins.masked.running import made_of, seeded
 from autoreproduce.plugins.masked.selection import MaskedTask
 from autoreproduce.plugins.masked.transplant import transplant_files
-from autoreproduce.sandboxes.owners import temporary_folder
 from autoreproduce.sandboxes.setup import SandboxSetup
 
 HELD_OUT = 7919  # a seed that is in no set

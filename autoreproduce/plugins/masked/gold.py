@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from autoreproduce.claims.verdicts.quantiles import t_quantile
+from autoreproduce.claims.verdicts.intervals import t_quantile
 from autoreproduce.errors import UsageError
 from autoreproduce.plugins.masked.compare import Tolerance, paths_of
 

@@ -12,6 +12,7 @@ from contextlib import closing
 from dataclasses import replace
 
 from autoreproduce.errors import SourceError
+from autoreproduce.files.owner import temporary_folder
 from autoreproduce.files.tree import Tree
 from autoreproduce.plugins.masked.candidates import MaskableFunction
 from autoreproduce.plugins.masked.compare import compare
@@ -21,7 +22,6 @@ from autoreproduce.plugins.masked.masking import mask, read_source
 from autoreproduce.plugins.masked.measure_original import CommandRuns, MaskRequest, result_of_run
 from autoreproduce.plugins.masked.mutants import mutants_of
 from autoreproduce.plugins.masked.running import seeded
-from autoreproduce.sandboxes.owners import temporary_folder
 from autoreproduce.sandboxes.setup import SandboxSetup
 
 MEASURED = 3  # times as many functions as are to be chosen are run, the best by their texts

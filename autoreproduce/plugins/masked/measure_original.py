@@ -11,13 +11,13 @@ from typing import Any
 
 from autoreproduce.contracts import Sandbox
 from autoreproduce.errors import SandboxError, UsageError
+from autoreproduce.files.owner import temporary_folder
 from autoreproduce.plugins.masked.failing import why_failed
 from autoreproduce.plugins.masked.gold import FLOOR, Gold, gold_of
 from autoreproduce.plugins.masked.layout import copy_code
 from autoreproduce.plugins.masked.parsing import Read, read_output, read_results_file
 from autoreproduce.plugins.masked.reach import Reached, command_line, loaded_by, reach
 from autoreproduce.plugins.masked.running import seeded
-from autoreproduce.sandboxes.owners import temporary_folder
 from autoreproduce.sandboxes.setup import SandboxSetup
 
 # of a function's text faulty bodies, with names

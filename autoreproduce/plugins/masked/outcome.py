@@ -17,13 +17,13 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from autoreproduce.errors import BudgetError, ContextError, SourceError
+from autoreproduce.files.owner import remove_folder, temporary_folder
 from autoreproduce.plugins.masked.behaviour import Behaviour, behaviour_of, watches
 from autoreproduce.plugins.masked.compare import Comparison, Tolerance, compare, upstream_losses
 from autoreproduce.plugins.masked.layout import LAID_OUT, copy_code, wanted_pairs
 from autoreproduce.plugins.masked.running import Ran, made_of, run_experiments
 from autoreproduce.plugins.masked.selection import MaskedTask
 from autoreproduce.plugins.masked.transplant import left_behind, transplant_files
-from autoreproduce.sandboxes.owners import remove_folder, temporary_folder
 from autoreproduce.sandboxes.setup import SandboxSetup
 
 NAN_STAYS = ConfigDict(ser_json_inf_nan="constants")  # a null could not be read again as a number

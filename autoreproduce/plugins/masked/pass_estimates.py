@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import comb
 from typing import Any, Literal
 
-from autoreproduce.claims.verdicts.quantiles import beta_quantile
+from autoreproduce.claims.verdicts.intervals import beta_quantile
 
 Rule = Literal["strict", "upstream"]
 RESAMPLES = 10_000

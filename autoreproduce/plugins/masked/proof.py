@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from autoreproduce.errors import AutoReproduceError, SandboxError, SourceError
+from autoreproduce.files.owner import temporary_folder
 from autoreproduce.files.tree import Tree
 from autoreproduce.plugins.masked.behaviour import (
     Behaviour,
@@ -30,7 +31,6 @@ from autoreproduce.plugins.masked.mutants import mutants_of, thoughtless
 from autoreproduce.plugins.masked.outcome import TaskOutcome, judge, outcome_of, run_seeds
 from autoreproduce.plugins.masked.selection import MaskedTask
 from autoreproduce.plugins.masked.taskset import Kills, MaskProof
-from autoreproduce.sandboxes.owners import temporary_folder
 from autoreproduce.sandboxes.setup import SandboxSetup
 
 KILLED = 0.9  # of the bodies that differ

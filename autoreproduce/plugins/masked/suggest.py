@@ -16,6 +16,7 @@ from pathlib import Path
 
 from autoreproduce.errors import SandboxError, SourceError
 from autoreproduce.evaluation.report.wording import plural
+from autoreproduce.files.owner import temporary_folder
 from autoreproduce.files.tree import Tree
 from autoreproduce.plugins.masked.candidates import MaskableFunction, candidates, not_nested
 from autoreproduce.plugins.masked.failing import why_failed
@@ -27,7 +28,6 @@ from autoreproduce.plugins.masked.mutants import MOST
 from autoreproduce.plugins.masked.parsing import LARGEST, has_numbers, read_results_file
 from autoreproduce.plugins.masked.reach import loaded_by, reach
 from autoreproduce.plugins.masked.running import seeded
-from autoreproduce.sandboxes.owners import temporary_folder
 from autoreproduce.sandboxes.setup import SandboxSetup
 
 TRIAL_SECONDS = 60.0

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ValidationError
 
 from autoreproduce.config import digest
 from autoreproduce.errors import NotScoredError, UsageError
+from autoreproduce.files.owner import temporary_folder
 from autoreproduce.plugins.masked.compare import Tolerance
 from autoreproduce.plugins.masked.gold import gold_of
 from autoreproduce.plugins.masked.layout import copy_code, listing
@@ -25,7 +26,6 @@ from autoreproduce.plugins.masked.outcome import judge, tolerances_of
 from autoreproduce.plugins.masked.running import Ran, made_of, run_experiments
 from autoreproduce.plugins.masked.selection import MaskedTask
 from autoreproduce.plugins.masked.taskset import PaperSet
-from autoreproduce.sandboxes.owners import temporary_folder
 from autoreproduce.sandboxes.setup import SandboxSetup
 
 HERE_FLOOR = 0.05  # relative tolerance of gold measured here, as the public rule's

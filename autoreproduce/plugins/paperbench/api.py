@@ -8,8 +8,7 @@ from autoreproduce.config import Settings
 from autoreproduce.plugins.paperbench.grade import GradeRequest, GradingResult
 from autoreproduce.plugins.paperbench.grade import grade as grade_request
 from autoreproduce.runner.api_results import note_to_stderr
-from autoreproduce.runner.settings import path_or_none, settings_of
-from autoreproduce.runner.settings_given import TrialSettings
+from autoreproduce.runner.settings import TrialSettings, path_or_none, settings_of
 
 File = str | Path
 Note = Callable[[str], None]

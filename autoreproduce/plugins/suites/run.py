@@ -43,7 +43,7 @@ from autoreproduce.plugins.suites.retrying import RESUME, WorkerContext, attempt
 from autoreproduce.plugins.suites.view import SuiteView
 from autoreproduce.runner.executors import ExecutorSetup, attempt_all, open_executor
 from autoreproduce.runner.signals import undisturbed
-from autoreproduce.sandboxes.leftovers import sweep
+from autoreproduce.sandboxes.engine import sweep
 
 EXIT = {"": 0, "budget": 3, "not scored": 4, "not written": 4, "interrupted": 130}
 

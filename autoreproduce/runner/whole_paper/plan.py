@@ -22,10 +22,10 @@ from autoreproduce.papers.arxiv_client import normal_id, without_version
 from autoreproduce.runner.api_results import PhaseNotes
 from autoreproduce.runner.find import data_folder
 from autoreproduce.runner.hub_data import local_data
-from autoreproduce.runner.machine import hardware
 from autoreproduce.runner.open_models import open_research_model
 from autoreproduce.runner.request import note_own_folder
 from autoreproduce.trials.journal import now, open_journal, write_whole
+from autoreproduce.trials.machines import hardware
 from autoreproduce.trials.steps import dollars_of, model_results, usage_of
 
 FILE = "plan.json"

@@ -7,10 +7,9 @@ import pypdfium2
 import pytest
 from report_trials import HOSTILE, darcy, record, whole_trial
 
+from autoreproduce.cli.report import BROWSERS, write_badge, write_pdf
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.report import write_report
-from autoreproduce.evaluation.report.badge import write_badge
-from autoreproduce.evaluation.report.pdf import BROWSERS, write_pdf
 
 
 def test_a_badge_says_what_came_of_it_with_the_trial_s_digest(tmp_path):

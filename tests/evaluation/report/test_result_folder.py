@@ -7,9 +7,9 @@ import pytest
 from report_trials import call, darcy, metrics, record, run, whole_trial
 
 from autoreproduce.errors import UsageError
-from autoreproduce.evaluation.report.packages import installed, requirements
+from autoreproduce.evaluation.report.versions import installed, requirements
 from autoreproduce.evaluation.result_folder import write_result
-from autoreproduce.files.imports import imported_modules
+from autoreproduce.files.bounded import imported_modules
 from autoreproduce.trials.metrics_file import read_metrics
 from autoreproduce.trials.steps import InstallResult
 from autoreproduce.trials.trial import Outcome, Trial

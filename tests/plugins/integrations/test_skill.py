@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from autoreproduce.errors import UsageError
-from autoreproduce.plugins.integrations.skill import install_skill, skill_text
+from autoreproduce.plugins.integrations.commands import install_skill, skill_text
 
 
 def test_the_skill_is_installed_and_no_other_file_is_overwritten(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from sandbox_fixtures import settings_for
 from autoreproduce.__main__ import main
 from autoreproduce.claims.verdicts.trial_verdict import verdict_of
 from autoreproduce.errors import UsageError
-from autoreproduce.evaluation.carried_files import carried_files
 from autoreproduce.evaluation.judging.submitted_code import opened_source
+from autoreproduce.evaluation.submission import carried_files
 from autoreproduce.plugins.lab.handed_in import NOTHING
 from autoreproduce.plugins.lab.runnable import refuse_unrunnable, why_it_failed
 from autoreproduce.plugins.lab.verify import VerifyRequest, verify_by_model, verify_by_places

@@ -19,7 +19,7 @@ from autoreproduce.plugins.suites.api import SuiteSettings
 from autoreproduce.plugins.suites.estimate import print_estimate
 from autoreproduce.plugins.suites.plan import Plan, parse_changes
 from autoreproduce.plugins.suites.suite_file import read_suite
-from autoreproduce.runner.settings_given import AnySettings
+from autoreproduce.runner.settings import AnySettings
 
 SHIPPED = sorted([*folder("eval").glob("suites/*.yaml"), *folder("eval").glob("sweeps/*.yaml")])
 WITH_TASKS = [path for path in SHIPPED if path.stem != "paperbench"]  # its papers are a user's

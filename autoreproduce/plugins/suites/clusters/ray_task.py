@@ -11,12 +11,12 @@ from typing import Any
 
 from autoreproduce.errors import ExecutorError, TrialError
 from autoreproduce.files.lease import Lease
+from autoreproduce.files.owner import temporary_folder
 from autoreproduce.models.budget import Cost
 from autoreproduce.plugins.suites.clusters.travelling import TravellingFolder, spooled
 from autoreproduce.plugins.suites.job import JOB, PATHS, Job
 from autoreproduce.plugins.suites.ledger import Grant, LedgerState
 from autoreproduce.plugins.suites.work import LEASE, Worker
-from autoreproduce.sandboxes.owners import temporary_folder
 from autoreproduce.trials.chain import STEPS
 
 STAY = (".lock", LEASE, JOB)  # files of a trial that mean something on one machine alone
