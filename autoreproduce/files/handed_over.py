@@ -75,15 +75,17 @@ def reaching(settings: Mapping[str, Any], beside: Path | None = None) -> list[st
     return [name for name in settings if name in REACHING and name not in harmless]
 
 
-TAPE = "tape:"  # before the file of a tape that is named in place of a model
+def named_tape(model: object) -> str | None:
+    """The file of `tape:FILE`, "" of `tape` (the task's own); None for the name of a model."""
+    kind, _, file = str(model).partition(":")
+    return file if kind == "tape" else None
 
 
 def tapes_elsewhere(settings: Mapping[str, Any], beside: Path) -> list[str]:
     """The names among `settings` of models that are the file of a tape, not below `beside`."""
     top, found = beside.resolve(), []
     for name in ("model", "research_model", "code_model"):
-        kind, tape, path = str(settings.get(name)).partition(TAPE)
-        if tape and not kind:
+        if path := named_tape(settings.get(name)):
             inside = "\0" not in path and Path(path).resolve().is_relative_to(top)
             found += [] if inside and not path.startswith("~") else [name]
     return found

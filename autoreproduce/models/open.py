@@ -22,6 +22,7 @@ from pydantic import ValidationError
 from autoreproduce.config import Settings, is_address
 from autoreproduce.content import pip_install
 from autoreproduce.errors import AutoReproduceError, ContextError, UsageError
+from autoreproduce.files.handed_over import named_tape
 from autoreproduce.models.errors import explain, odd_answer, shown
 from autoreproduce.models.prices import PROVIDERS, Usage, cost_of, endpoint, most_it_costs, price_of
 from autoreproduce.models.replies import Reply, reply_of, storable, usage_of
@@ -150,16 +151,16 @@ def open_model(settings: Settings, name: str | None = None) -> BaseChatModel:
     Raises UsageError for a missing key, an unknown provider or a missing package, with the fix.
     """
     name = name or settings.model.name
-    if name == "tape":
+    if named_tape(name) == "":
         raise UsageError(
             "no tape ships for this task and profile", fix="name one by --model tape:FILE"
         )
     if not name:
         raise UsageError("no model is configured", fix=_MODEL_HELP)
-    if name.startswith("tape:"):
+    if tape := named_tape(name):
         from autoreproduce.models.tape_model import TapeModel
 
-        return TapeModel.open(Path(name.removeprefix("tape:")).expanduser())
+        return TapeModel.open(Path(tape).expanduser())
     provider, model = split_name(name, settings)
     if url := endpoint(settings, provider):
         _check_address(provider, url)

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoreproduce.evaluation.report.wording import clean
+from autoreproduce.trials.steps import Observer
 
 if TYPE_CHECKING:
     from autoreproduce.claims.verdicts.trial_verdict import JudgedClaim, TrialVerdict
     from autoreproduce.runner.score import Scored
     from autoreproduce.task import Task
     from autoreproduce.trials.measurement import Measurement
-    from autoreproduce.trials.steps import Step
     from autoreproduce.trials.trial import Outcome
 
 
@@ -118,18 +118,12 @@ class ScoredTrials:
         return f"<table><tr><th>trial<th>level<th>score<th>reason</tr>{rows}</table>"
 
 
-class PhaseNotes:
+class PhaseNotes(Observer):
     """Watches a trial: a line a phase and a note, on stderr."""
 
     def phase(self, name: str) -> None:
         """A phase begins."""
         note_to_stderr(name.replace("_", " "))
-
-    def step(self, step: Step, replayed: bool) -> None:
-        """A step ended: not shown."""
-
-    def output(self, text: str) -> None:
-        """A program printed: not shown."""
 
     def note(self, text: str) -> None:
         """Something that the user should know."""

@@ -1,11 +1,10 @@
-"""What `bench list`, `bench reference` and `doctor` print."""
+"""What `bench list` and `bench reference` print."""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from autoreproduce.config import Settings
@@ -121,25 +120,3 @@ def task_rows(settings: Settings) -> Iterator[dict[str, Any]]:
                 "data": "prepared" if prepared else "to prepare",
                 "tape": "yes" if find_tape(file.id, profile) else "no",
             }
-
-
-RUNS = "The demo can run here (--task Darcy --model tape): it needs nothing of what's missing."
-RUNS_NOT = "No trial can run here yet: it needs git, and Docker Engine or bubblewrap with torch."
-
-
-def print_checks(settings: Settings, as_json: bool) -> bool:
-    """A line a check; True if a trial can run."""
-    from autoreproduce.runner.doctor import checks
-
-    found = checks(settings)
-    for check in found:
-        if as_json:
-            print(json.dumps(asdict(check)))
-        else:
-            fix = f": {check.fix}" if check.fix else ""
-            print(f"{'ok     ' if check.ok else 'missing'}  {check.name}: {check.found}{fix}")
-    ok = {check.name: check.ok for check in found}
-    runs = ok["git"] and (ok["Docker Engine"] or (ok["bubblewrap"] and ok["torch"]))
-    if not as_json:
-        print(RUNS if runs else RUNS_NOT)
-    return runs

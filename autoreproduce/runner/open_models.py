@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from autoreproduce.config import Settings
 from autoreproduce.content import folder
 from autoreproduce.errors import UsageError
-from autoreproduce.files.handed_over import TAPE, tapes_elsewhere
+from autoreproduce.files.handed_over import named_tape, tapes_elsewhere
 from autoreproduce.models import Models
 from autoreproduce.models.budget import Budget
 from autoreproduce.models.prices import check_price, why_free
@@ -108,7 +108,7 @@ def choose_model(
         raise UsageError(
             f"the shipped tape has no replies to {solver}, only to the method", fix=HOW
         )
-    if name == "tape" or name.startswith("tape:"):
+    if named_tape(name) is not None:
         return _replay(name, settings, task, tape)
     from autoreproduce.models.open import open_model
 
@@ -134,7 +134,7 @@ def open_research_model(settings: Settings) -> tuple[str, Any]:
     name = settings.model.research or settings.model.name
     if name is None:
         raise UsageError("no model is configured", fix=HOW)
-    if name == "tape" or name.startswith("tape:"):
+    if named_tape(name) is not None:
         raise UsageError("a tape holds no plan of a paper", fix=HOW)
     return name, open_model(settings, name)
 
@@ -171,7 +171,7 @@ def _replay(name: str, settings: Settings, task: Task, tape: Path | None) -> Mod
     from autoreproduce.models.tape_model import TapeModel
 
     shipped = name == "tape"
-    path = find_tape(task.id, task.profile) if shipped else tape or Path(name.removeprefix("tape:"))
+    path = find_tape(task.id, task.profile) if shipped else tape or Path(named_tape(name) or "")
     if path is None:
         raise UsageError(f"no tape is shipped for {task.id} ({task.profile})", fix=HOW)
     model = TapeModel.open(path)
@@ -208,9 +208,8 @@ def _as_recorded(settings: Settings, recorded: dict[str, Any], name: str, path: 
 
 def tape_inside(record: TrialRecord, folder: Path) -> Path | None:
     """The tape of a trial of others: a file of its folder, whatever it says. Raises UsageError."""
-    name = str(record.settings.get("model"))
-    path = Path(record.inputs.get("tape") or name.removeprefix(TAPE))
-    tape = folder / path.name if name.startswith(TAPE) else None
+    named = named_tape(record.settings.get("model"))
+    tape = folder / Path(record.inputs.get("tape") or named).name if named else None
     if (tape and not tape.is_file()) or tapes_elsewhere({**record.settings, "model": ""}, folder):
         raise UsageError(
             f"{folder} replays a tape that lies elsewhere, and was not begun here",

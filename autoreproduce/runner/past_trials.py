@@ -17,6 +17,7 @@ from autoreproduce.config import Settings
 from autoreproduce.content import folder
 from autoreproduce.evaluation.report.verdict_words import AFTER
 from autoreproduce.files.bounded import parse_yaml
+from autoreproduce.files.handed_over import named_tape
 from autoreproduce.method.reading import SHORT
 from autoreproduce.method.results import Run
 from autoreproduce.method.time_prediction import planned_steps, step_times
@@ -38,13 +39,8 @@ def earlier_outcomes(runs: Path, task: Task, solver: str) -> list[Outcome]:
         for trial in summaries_below(runs)[-MOST:]
         if (record := trial.record) and (outcome := trial.outcome)
         if (record.task, record.profile, record.solver) == wanted and outcome.status == "measured"
-        if not _is_replay(record)
+        if named_tape(record.settings.get("model")) is None  # a tape takes no time
     ]
-
-
-def _is_replay(record: TrialRecord) -> bool:
-    """True where a tape answered: its model took no time, and its tokens were paid for before."""
-    return str(record.settings.get("model")).partition(":")[0] == "tape"
 
 
 def _times_of(outcome: Outcome) -> tuple[float, float, float]:
@@ -138,7 +134,8 @@ def earlier_trials(runs: Path) -> list[PastTrial]:
     return [
         _past_trial(record, outcome, trial.paper_characters)
         for trial in summaries_below(runs)
-        if (record := trial.record) and (outcome := trial.scored) and not _is_replay(record)
+        if (record := trial.record) and (outcome := trial.scored)
+        if named_tape(record.settings.get("model")) is None  # its tokens were paid for before
     ]
 
 

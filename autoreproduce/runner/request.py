@@ -18,6 +18,7 @@ from typing import Any
 from autoreproduce.benchmarks import benchmark_of
 from autoreproduce.config import Settings, digest
 from autoreproduce.errors import UsageError
+from autoreproduce.files.handed_over import named_tape
 from autoreproduce.models.budget import Budget
 from autoreproduce.models.errors import shown
 from autoreproduce.runner.open_models import ModelChoice, tape_inside
@@ -189,7 +190,7 @@ def record_of(request: Request, task: Task, settings: Settings, choice: ModelCho
             "data": _absolute(
                 request.data if request.task.writes == "functions" else _own_data(request)
             ),
-            "tape": _absolute(_tape_of(settings)),
+            "tape": _absolute(Path(tape) if (tape := named_tape(settings.model.name)) else None),
             "paper_digest": _digest_of(request.paper_file),
         },
     )
@@ -203,12 +204,6 @@ def _own_data(request: Request) -> Path | None:
 def _digest_of(file: Path | None) -> str | None:
     """Of what a file holds; None where there is none (any more)."""
     return hashlib.sha256(file.read_bytes()).hexdigest()[:16] if file and file.is_file() else None
-
-
-def _tape_of(settings: Settings) -> Path | None:
-    """The file of `--model tape:FILE`."""
-    kind, _, path = (settings.model.name or "").partition(":")
-    return Path(path) if kind == "tape" and path else None
 
 
 def resumed(

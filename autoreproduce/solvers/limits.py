@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from autoreproduce.errors import UsageError
 from autoreproduce.models.budget import Budget, Cost
-from autoreproduce.trials.steps import ModelResult
+from autoreproduce.trials.steps import ModelResult, Observer
 
 if TYPE_CHECKING:
     from autoreproduce.config import Settings
@@ -31,7 +31,7 @@ class AgentLimits(BaseModel):
     calls: int = Field(1_000, ge=1, le=100_000, description="of the model")
 
 
-class Meter:
+class Meter(Observer):
     """Watches a trial's steps; `reached` says which limit was, "" while none is."""
 
     def __init__(
@@ -82,12 +82,3 @@ class Meter:
                 "--attempt-budget in tokens",
             )
         self.budget.spend(Cost(call.usage.total, call.price))
-
-    def phase(self, name: str) -> None:
-        """Nothing to count."""
-
-    def note(self, text: str) -> None:
-        """Nothing to count."""
-
-    def output(self, text: str) -> None:
-        """Nothing to count."""

@@ -174,20 +174,23 @@ class SeesRows(Protocol):
 
 
 class Observer(Protocol):
-    """Who watches a trial: the terminal view, the plain log, the JSON lines."""
+    """Who watches a trial: the terminal view, the plain log, the JSON lines.
+
+    A class of this one says only what it does at an event; the others pass.
+    """
 
     def phase(self, name: str) -> None:
         """A phase begins."""
-        ...
+        return
 
     def step(self, step: Step, replayed: bool) -> None:
         """A step ended; `replayed` if it was read from the journal."""
-        ...
+        return
 
     def output(self, text: str) -> None:
         """The running program printed `text`, "" where it only runs on."""
-        ...
+        return
 
     def note(self, text: str) -> None:
         """Something the user should know, one line."""
-        ...
+        return

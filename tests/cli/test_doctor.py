@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from autoreproduce.cli.doctor import Check, checks, print_checks
 from autoreproduce.config import Settings
-from autoreproduce.runner.doctor import Check, checks
-from autoreproduce.runner.listing import print_checks
 
 
 def found(**settings: object) -> dict[str, Check]:
@@ -89,7 +88,7 @@ def test_a_trial_needs_git_and_a_sandbox_whose_python_has_torch(
 ) -> None:
     names = ("Docker Engine", "bubblewrap", "git", "GPU", "torch")
     monkeypatch.setattr(
-        "autoreproduce.runner.doctor.checks",
+        "autoreproduce.cli.doctor.checks",
         lambda _: [Check(name, name not in lacks, "") for name in names],
     )
     assert print_checks(Settings(), as_json=False) is can_run

@@ -8,8 +8,8 @@ import pytest
 from sandbox_fixtures import settings_for
 
 from autoreproduce import Sandbox
+from autoreproduce.cli.doctor import _image
 from autoreproduce.errors import SandboxError, UsageError
-from autoreproduce.runner.doctor import _image
 from autoreproduce.runner.settings import load_settings
 from autoreproduce.sandboxes import SANDBOXES, open_sandbox, why_not
 from autoreproduce.sandboxes.image import forget_failure

@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING, Any
 from autoreproduce.content import install_command
 from autoreproduce.errors import UsageError
 from autoreproduce.models.prices import PROVIDERS
-from autoreproduce.trials.steps import CommandResult, ModelResult, Step
+from autoreproduce.trials.steps import CommandResult, ModelResult, Observer, Step
 
 if TYPE_CHECKING:
-    from autoreproduce.trials.steps import Observer
     from autoreproduce.trials.trial import Outcome, TrialRecord
 
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
@@ -73,7 +72,7 @@ def trace_of(record: TrialRecord, folder: str) -> TrialTrace | None:
     return TrialTrace(provider, record, folder)
 
 
-class TrialTrace:
+class TrialTrace(Observer):
     """An Observer whose spans are the trial's: one root, a child a phase, in it one a step."""
 
     def __init__(self, provider: Any, record: TrialRecord, folder: str) -> None:
@@ -112,9 +111,6 @@ class TrialTrace:
         if isinstance(step.result, CommandResult) and not step.result.ok:
             span.set_status(_error_status(step.result.stopped or "exit code"))
         span.end(end)
-
-    def output(self, text: str) -> None:
-        """What a program prints is not traced."""
 
     def note(self, text: str) -> None:
         """A note is an event of the trial."""

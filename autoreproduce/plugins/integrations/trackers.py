@@ -22,10 +22,9 @@ from autoreproduce.claims.verdicts.trial_verdict import verdict_of
 from autoreproduce.errors import AutoReproduceError, UsageError
 from autoreproduce.plugins.integrations import optional_module
 from autoreproduce.trials.metrics_file import parse_metrics
-from autoreproduce.trials.steps import ExecutionResult, ModelResult, Step
+from autoreproduce.trials.steps import ExecutionResult, ModelResult, Observer, Step
 
 if TYPE_CHECKING:
-    from autoreproduce.trials.steps import Observer
     from autoreproduce.trials.trial import Outcome, TrialRecord
 
 VARIABLE = "AUTOREPRODUCE_TRACK"
@@ -155,16 +154,13 @@ TRACKERS: Mapping[str, Callable[[str, Path, Facts], Tracker]] = {
 }
 
 
-class TrackedTrial:
+class TrackedTrial(Observer):
     """An Observer that tells all trackers."""
 
     def __init__(self, trackers: dict[str, Tracker], folder: Path, note: Any) -> None:
         self._trackers, self._folder, self._note = trackers, folder, note
         self._sums: Counter[str] = Counter()
         self._runs: Counter[str] = Counter()  # executions of a phase
-
-    def phase(self, name: str) -> None:
-        """A phase begins: its steps tell."""
 
     def step(self, step: Step, replayed: bool) -> None:
         """The sums so far, and an execution's curves."""
@@ -182,12 +178,6 @@ class TrackedTrial:
         self._tell({f"trial/{name}": float(sum_) for name, sum_ in self._sums.items()}, step.index)
         if isinstance(result, ExecutionResult) and result.metrics_json:
             self._curves(result.metrics_json, f"{step.phase}-{self._runs[step.phase]}")
-
-    def output(self, text: str) -> None:
-        """What a program prints is not sent; its metrics.json is, when it ends."""
-
-    def note(self, text: str) -> None:
-        """A note is in the trial's own files."""
 
     def close(self, outcome: Outcome | None) -> None:
         """The numbers and verdicts, the files, the end."""

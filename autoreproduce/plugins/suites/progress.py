@@ -28,7 +28,7 @@ from autoreproduce.plugins.suites.view import (
     sums,
 )
 from autoreproduce.trials.journal import write_whole
-from autoreproduce.trials.steps import Step
+from autoreproduce.trials.steps import Observer, Step
 from autoreproduce.trials.summary import read_json
 from autoreproduce.trials.trial import now
 
@@ -243,7 +243,7 @@ def read_running(folder: Path, running: Running) -> None:
         running.runs = int(facts.get("runs", running.runs))
 
 
-class TrialWatch:
+class TrialWatch(Observer):
     """An observer of one trial for the suite, by which a stopped suite ends a trial under way.
 
     A trial calls its observers often. Once `stop` is set, they raise KeyboardInterrupt, as if the
@@ -268,9 +268,6 @@ class TrialWatch:
     def output(self, text: str) -> None:
         """A program printed something."""
         self._raise_if_stopped()
-
-    def note(self, text: str) -> None:
-        """A trial's notes are in its own folder."""
 
     def _raise_if_stopped(self) -> None:
         if self.stop.is_set():
