@@ -157,8 +157,8 @@ def score(
 ) -> None:
     """Score a program, a trial or a folder of trials."""
     from autoreproduce.cli.console.scores import print_scores, read_floors, scores_exit_code
+    from autoreproduce.runner.api import score_request
     from autoreproduce.runner.api_results import ScoredTrials
-    from autoreproduce.runner.api_scoring import score_request
     from autoreproduce.runner.score import score_all
     from autoreproduce.runner.score_plan import plan_of_scoring
 

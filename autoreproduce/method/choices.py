@@ -36,9 +36,6 @@ from autoreproduce.files.confined import confined
 from autoreproduce.trials.metrics_file import runs_written
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from autoreproduce.claims.choices import Choice
     from autoreproduce.claims.claim import Claim
     from autoreproduce.method.results import Run
     from autoreproduce.method.workbench import Workbench

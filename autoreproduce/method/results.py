@@ -20,10 +20,8 @@ from autoreproduce.trials.probe.observation import ProbedStructure, structure_of
 from autoreproduce.trials.steps import ExecutionResult
 
 if TYPE_CHECKING:
-    from autoreproduce.contracts import Execution
     from autoreproduce.files.tree import Tree
     from autoreproduce.task import Task
-    from autoreproduce.trials.steps import ExecutionResult
 
 METRICS = "metrics.json"
 PREDICTIONS = "predictions.npz"

@@ -2,18 +2,24 @@
 other.
 """
 
+from __future__ import annotations
+
 from pathlib import Path
 
 from autoreproduce.agents.agent import Agent
 from autoreproduce.agents.prompts import Prompts
 from autoreproduce.config import Settings
 from autoreproduce.contracts import Need, Sandbox, Submission
-from autoreproduce.method.paper_lineage import lineage_command
+from autoreproduce.method.paper_lineage.build import build_lineage
+from autoreproduce.method.paper_lineage.entry import table
+from autoreproduce.method.paper_lineage.extract import extract
 from autoreproduce.models import Models
 from autoreproduce.models.budget import Budget
 from autoreproduce.papers import read_paper
 from autoreproduce.task import Task
 from autoreproduce.trials.trial import Trial
+
+SUMMARY_CHARACTERS = 6_000  # of the extract that stands for the summaries of a whole trial
 
 
 class Lineage:
@@ -42,9 +48,10 @@ class Lineage:
         shared = (Prompts(), trial, self.budget, self.settings)
         research = Agent("research", models.chat("research"), models.research_name, *shared)
         code = Agent("code", models.chat("code"), models.code_name, *shared)
-        entries = lineage_command(
-            task, paper, research, code, trial, self.settings, Console(stderr=True)
-        )
+        trial.phase("paper_lineage")
+        summary = extract(paper.body, SUMMARY_CHARACTERS)
+        entries = build_lineage(task, paper, summary, research, code, trial, self.settings)
+        Console(stderr=True).print(table(entries))
         found = sum(bool(entry.summary) for entry in entries)
         return Submission(
             status="complete",

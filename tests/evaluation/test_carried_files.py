@@ -10,7 +10,7 @@ from autoreproduce.claims.verdicts.trial_verdict import verdict_of
 from autoreproduce.errors import CommandError, UsageError
 from autoreproduce.evaluation import submission as carrying
 from autoreproduce.evaluation.submission import carried_files, lay_carried
-from autoreproduce.runner.api_scoring import score
+from autoreproduce.runner.api import score
 from autoreproduce.trials.journal_reader import read_journal
 from autoreproduce.trials.metric_source import metrics_from
 from autoreproduce.trials.steps import ExecutionResult

@@ -18,7 +18,7 @@ from autoreproduce.evaluation.outside_run import OutsideRun, data_place, read_be
 from autoreproduce.evaluation.scorers.integrity import with_probe
 from autoreproduce.evaluation.submission import lay_out
 from autoreproduce.evaluation.tables.rows import read_rows
-from autoreproduce.runner.api_scoring import score, score_request
+from autoreproduce.runner.api import score, score_request
 from autoreproduce.runner.conclude import add_judgement, conclude
 from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.task import Metric, Task

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from autoreproduce.config import Settings
     from autoreproduce.evaluation.judging.judge import Judge
     from autoreproduce.papers.model import Paper
-    from autoreproduce.task import Task
 
 
 def paper_at_hand(trial: Path | None, file: Path | None, settings: Settings) -> Paper | None:

@@ -8,7 +8,6 @@ In order, a module each: `choose` (the research agent, from the paper's own refe
 """
 
 from autoreproduce.method.paper_lineage.build import build_lineage
-from autoreproduce.method.paper_lineage.console import lineage_command
 from autoreproduce.method.paper_lineage.entry import (
     LineageEntry,
     PickedFile,
@@ -17,12 +16,4 @@ from autoreproduce.method.paper_lineage.entry import (
     table,
 )
 
-__all__ = [
-    "LineageEntry",
-    "PickedFile",
-    "blanked",
-    "build_lineage",
-    "lineage_command",
-    "render",
-    "table",
-]
+__all__ = ["LineageEntry", "PickedFile", "blanked", "build_lineage", "render", "table"]

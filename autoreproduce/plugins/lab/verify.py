@@ -19,8 +19,8 @@ from autoreproduce.plugins.lab.handed_in import CARRY, HEADLINE
 from autoreproduce.plugins.lab.runnable import refuse_unrunnable
 from autoreproduce.plugins.lab.shown_code import shown_code
 from autoreproduce.runner import api
+from autoreproduce.runner.api import score_request
 from autoreproduce.runner.api_results import Reproduction, ScoredTrials
-from autoreproduce.runner.api_scoring import score_request
 from autoreproduce.runner.find import find_or_make_task
 from autoreproduce.runner.past_trials import text_tokens
 from autoreproduce.runner.preview import Preview, preview_trial

@@ -91,7 +91,7 @@ def missing_table(missing: list[list[Cell]]) -> Table:
 
 def _why_no_number(code: Path, folder: Path, system: str, one: SubmittedProgram) -> str:
     """Run a program, unless that is done; why it has no number, "" if it has one."""
-    from autoreproduce.runner.api_scoring import score
+    from autoreproduce.runner.api import score
 
     try:
         if not TrialSummary(folder).outcome:

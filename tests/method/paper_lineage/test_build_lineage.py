@@ -32,11 +32,13 @@ from autoreproduce.method.paper_lineage import (
     build_lineage,
     cache,
     clone,
-    lineage_command,
     render,
+    table,
 )
+from autoreproduce.method.paper_lineage.extract import extract
 from autoreproduce.models.budget import Budget
 from autoreproduce.models.tokens import count_tokens
+from autoreproduce.solvers.lineage import SUMMARY_CHARACTERS
 
 FIRST, SECOND, THIRD = TITLES.values()
 
@@ -652,9 +654,10 @@ def test_the_command_shows_a_table(world: World, capsys: pytest.CaptureFixture[s
 
     trial = world.open("alone")
     research, code = world.agents(trial)
-    entries = lineage_command(
-        TASK, world.paper, research, code, trial, world.settings, Console(width=200)
-    )
+    trial.phase("paper_lineage")
+    summary = extract(world.paper.body, SUMMARY_CHARACTERS)
+    entries = build_lineage(TASK, world.paper, summary, research, code, trial, world.settings)
+    Console(width=200).print(table(entries))
     trial.close()
     shown = capsys.readouterr().out
     assert len(entries) == 3
