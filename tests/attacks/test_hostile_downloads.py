@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from raw_server import HEAD, raw_server, whole
 
-from autoreproduce.benchmarks.reproducebench.fetch import fetch
+from autoreproduce.benchmarks.reproducebench.published import fetch
 from autoreproduce.config import Settings
 from autoreproduce.errors import PaperError, UnreachableError, UsageError
 from autoreproduce.files import http_limits

@@ -20,7 +20,6 @@ from autoreproduce.models.errors import shown
 from autoreproduce.papers.blacklist import used_addresses
 from autoreproduce.plugins.paperbench.evidence import LeafEvidence, evidence
 from autoreproduce.plugins.paperbench.files import SubmittedFiles, read_submission
-from autoreproduce.plugins.paperbench.grade_leaves import all_verdicts
 from autoreproduce.plugins.paperbench.grade_tables import FILE, PAGE, outline
 from autoreproduce.plugins.paperbench.grading import (
     Agreement,
@@ -31,7 +30,7 @@ from autoreproduce.plugins.paperbench.grading import (
     labels,
     tree_score,
 )
-from autoreproduce.plugins.paperbench.leaves import LeafJudge
+from autoreproduce.plugins.paperbench.leaves import LeafJudge, all_verdicts
 from autoreproduce.plugins.paperbench.papers import RubricPaper, load_paper
 from autoreproduce.plugins.paperbench.reproduction import (
     SCRIPT,

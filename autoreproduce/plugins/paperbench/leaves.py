@@ -6,7 +6,8 @@ after the first; else the judge first ranks the files for the leaf. What a judge
 does not answer usably, is a verdict that is not valid, with the reason.
 """
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from autoreproduce.errors import BudgetError
 from autoreproduce.evaluation.judging.judge import UNUSABLE, Judge, Reading
 from autoreproduce.evaluation.judging.verdicts import Answer
 from autoreproduce.plugins.paperbench.evidence import LeafEvidence, evidence_for
@@ -21,6 +23,7 @@ from autoreproduce.plugins.paperbench.files import MOST_RANKED, Shown, all_of, t
 from autoreproduce.plugins.paperbench.grading import LeafVerdict
 from autoreproduce.plugins.paperbench.papers import RubricPaper
 from autoreproduce.plugins.paperbench.rubric import Node, before
+from autoreproduce.runner.executors import Threads, attempt_all
 from autoreproduce.trials.journal import write_soon
 from autoreproduce.trials.steps import model_results
 
@@ -120,3 +123,52 @@ def _reading_details(shown: Shown, reading: Reading[LeafAnswer]) -> dict[str, An
         "left_out": shown.left_out,
         "cut": shown.cut,
     }
+
+
+def all_verdicts(
+    asked: LeafJudge, workers: int, note: Callable[[str], None]
+) -> dict[str, LeafVerdict]:
+    """Every leaf's verdict, `workers` at once. The first error ends what has not begun, and is
+    raised.
+
+    The first leaf is asked alone: its prompt fills the provider's cache, which serves the beginning
+    of all others. Ctrl-C leaves the calls under way a few seconds, and then gives them up.
+    """
+    leaves, stop = asked.rubric.leaves(), threading.Event()
+    found: dict[str, LeafVerdict] = {}
+    errors: list[Exception] = []
+
+    def one(leaf: Node) -> LeafVerdict | Exception:
+        try:
+            return asked.verdict(leaf)
+        except Exception as error:
+            stop.set()
+            return error
+
+    def ended(leaf: Node, came: LeafVerdict | Exception) -> None:
+        if isinstance(came, Exception):
+            errors.append(came)
+            return
+        found[leaf.key] = came
+        words = " ".join(leaf.requirements.split())[:100]
+        note(f"{len(found)}/{len(leaves)} {_word(came)}  {words}")
+
+    ended(leaves[0], one(leaves[0]))
+    if not errors:
+        attempt_all(Threads(workers, one), iter(leaves[1:]), ended, lambda: None, stop)
+    if errors:
+        raise _explained(errors[0])
+    if len(found) < len(leaves):
+        note("interrupted: what was graded is saved, and the same command resumes")
+        raise KeyboardInterrupt
+    return {leaf.key: found[leaf.key] for leaf in leaves}
+
+
+def _explained(error: Exception) -> Exception:
+    if isinstance(error, BudgetError):
+        return BudgetError(f"{error.what}; what was graded is saved", fix=error.fix)
+    return error
+
+
+def _word(verdict: LeafVerdict) -> str:
+    return ("met    " if verdict.score else "not met") if verdict.valid else "no word"

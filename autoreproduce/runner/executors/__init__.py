@@ -5,6 +5,7 @@ says which ended. A job is plain data, so any machine can attempt it. Only the e
 asked for is imported.
 """
 
+import queue
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -20,7 +21,7 @@ from autoreproduce.plugins import table
 
 TICK = 0.2
 # name -> its class, made with an ExecutorSetup and its options
-EXECUTORS = {"local": "autoreproduce.runner.executors.local:LocalExecutor", **table("executors")}
+EXECUTORS = {"local": "autoreproduce.runner.executors:LocalExecutor", **table("executors")}
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -177,3 +178,37 @@ class _Loop(Generic[T, R]):
 
     def _places(self) -> int:
         return max(self.executor.places, len(self.executor.under_way))
+
+
+class Threads(Executor[T, R]):
+    """Threads of this process that call `attempt`, which must not raise."""
+
+    def __init__(self, workers: int, attempt: Callable[[T], R], grace: float = 5.0) -> None:
+        self.places = workers
+        self.grace = grace
+        self._attempt = attempt
+        self._ends: queue.SimpleQueue[tuple[T, R]] = queue.SimpleQueue()
+
+    def submit(self, job: T) -> None:
+        """See Executor. A daemon, so that the process can end although an attempt does not."""
+        threading.Thread(target=self._work, args=(job,), name="trial", daemon=True).start()
+
+    def ended(self, seconds: float) -> list[tuple[T, R]]:
+        """See Executor."""
+        found = []
+        try:
+            found.append(self._ends.get(timeout=seconds))
+            while True:
+                found.append(self._ends.get_nowait())
+        except queue.Empty:
+            return found
+
+    def _work(self, job: T) -> None:
+        self._ends.put((job, self._attempt(job)))
+
+
+class LocalExecutor(Threads[Any, Any]):
+    """The default: `workers` threads of the suite's own process."""
+
+    def __init__(self, setup: ExecutorSetup, options: ExecutorOptions) -> None:
+        super().__init__(setup.workers, setup.attempt)
