@@ -19,6 +19,7 @@ from autoreproduce.agents.messages import (
     emptiness,
     human,
     message_text,
+    settled,
     system,
 )
 from autoreproduce.agents.parsing import parse
@@ -28,9 +29,9 @@ from autoreproduce.errors import CommandError, ReplyError, UnusableModelError
 from autoreproduce.models import prices
 from autoreproduce.models.budget import Cost
 from autoreproduce.models.replies import without_thinking
-from autoreproduce.models.tape import CallSite, prompt_digests
+from autoreproduce.models.tape import CallSite
 from autoreproduce.models.tokens import count_tokens, picture_tokens, prompt_tokens, rough_tokens
-from autoreproduce.trials.steps import ModelResult, TokenCounts
+from autoreproduce.trials.steps import ModelResult
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -261,15 +262,4 @@ class Agent:
             prices.most_it_costs(tokens, self.model_name, self.settings)
         ) as held:
             reply = models.reply_of(models.call(self.model, messages, place))
-            cost = prices.cost_of(reply.usage, self.model_name, self.settings)
-            held.settle(cost)
-        prompt, shape = prompt_digests([(m.type, m.content) for m in messages])
-        return ModelResult(
-            reply=reply.raw,
-            usage=TokenCounts(**reply.usage.as_dict()),
-            price=cost.dollars,
-            model=reply.model or self.model_name,
-            finish=reply.finish,
-            prompt=prompt,
-            shape=shape,
-        )
+            return settled(reply, messages, self.model_name, self.settings, held, text=reply.raw)

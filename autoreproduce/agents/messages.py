@@ -1,12 +1,22 @@
-"""The messages of a conversation with a model, and what is said of a reply without an answer."""
+"""The messages of a conversation with a model, what is said of a reply without an answer, and the
+record of a call.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from autoreproduce.models import prices
+from autoreproduce.models.tape import prompt_digests
+from autoreproduce.trials.steps import ModelResult, TokenCounts
+
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
+
+    from autoreproduce.config import Settings
+    from autoreproduce.models.budget import Reservation
+    from autoreproduce.models.replies import Reply
 
 EMPTY = "Your last reply was empty. Answer now, in the form asked for."
 THOUGHT = "Your last reply held thinking alone{}. Think briefly, then answer in the form asked for."
@@ -67,3 +77,31 @@ def ai(text: str) -> BaseMessage:
     from langchain_core.messages import AIMessage
 
     return AIMessage(text)
+
+
+def settled(
+    reply: Reply,
+    shown: Sequence[BaseMessage],
+    model_name: str,
+    settings: Settings,
+    held: Reservation,
+    *,
+    text: str | None = None,
+    tool_calls: Sequence[dict[str, Any]] = (),
+) -> ModelResult:
+    """The record of a call to which `reply` came, paid from what was `held` for it. `text` stands
+    where it isn't the reply's own.
+    """
+    cost = prices.cost_of(reply.usage, model_name, settings)
+    held.settle(cost)
+    prompt, shape = prompt_digests([(each.type, each.content) for each in shown])
+    return ModelResult(
+        reply=reply.text if text is None else text,
+        tool_calls=list(tool_calls),
+        usage=TokenCounts(**reply.usage.as_dict()),
+        price=cost.dollars,
+        model=reply.model or model_name,
+        finish=reply.finish,
+        prompt=prompt,
+        shape=shape,
+    )

@@ -112,8 +112,14 @@ def watched_attempt(request: Request, view: OpenView | None = None) -> Reproduct
 
 
 class ScoreOptions(TrialSettings, total=False):
-    """What `score` passes on to `score_request`."""
+    """What `score` and `score_request` take."""
 
+    task: str | None
+    levels: Sequence[str]
+    judges: Sequence[str]
+    model: str | None
+    settings: Settings | None
+    note: Note
     repeats: int
     run: str | None
     metric_from: Sequence[str]
@@ -132,17 +138,7 @@ class ScoreOptions(TrialSettings, total=False):
     out: File | None
 
 
-def score(
-    path: File,
-    *,
-    task: str | None = None,
-    levels: Sequence[str] = (),
-    judges: Sequence[str] = (),
-    model: str | None = None,
-    settings: Settings | None = None,
-    note: Note = note_to_stderr,
-    **options: Unpack[ScoreOptions],
-) -> ScoredTrials:
+def score(path: File, **options: Unpack[ScoreOptions]) -> ScoredTrials:
     """Score a program (file, folder, archive, git URL), a trial or a folder of trials.
 
     `levels`: all that need no judge, and with one all, if empty. `judges`: models' names, else
@@ -151,31 +147,10 @@ def score(
     """
     from autoreproduce.runner.score import score_all
 
-    request = score_request(
-        path,
-        task=task,
-        levels=levels,
-        judges=judges,
-        model=model,
-        settings=settings,
-        note=note,
-        **options,
-    )
-    return ScoredTrials(*score_all(request))
+    return ScoredTrials(*score_all(score_request(path, **options)))
 
 
-class RequestOptions(ScoreOptions, total=False):
-    """What `score_request` takes: all that `score` does."""
-
-    task: str | None
-    levels: Sequence[str]
-    judges: Sequence[str]
-    model: str | None
-    settings: Settings | None
-    note: Note
-
-
-def score_request(path: File, **options: Unpack[RequestOptions]) -> ScoreRequest:
+def score_request(path: File, **options: Unpack[ScoreOptions]) -> ScoreRequest:
     """What is to be scored, with the task found and the settings read.
 
     `run`: a command that runs the program in the sandbox first; `metric_from` (FILE:KEY) and

@@ -11,12 +11,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from autoreproduce.agents.messages import settled
 from autoreproduce.models import open as models
 from autoreproduce.models import prices
 from autoreproduce.models.budget import Cost
-from autoreproduce.models.tape import CallSite, prompt_digests
+from autoreproduce.models.tape import CallSite
 from autoreproduce.models.tokens import count_tokens
-from autoreproduce.trials.steps import ExecutionResult, ModelResult, TokenCounts
+from autoreproduce.trials.steps import ExecutionResult, ModelResult
 
 if TYPE_CHECKING:
     from autoreproduce.config import Settings
@@ -61,19 +62,8 @@ class _Calls:
                 lambda: handler(request).result[-1], request.model, lambda: texts
             )
             reply = models.reply_of(message)
-            cost = prices.cost_of(reply.usage, self.model_name, self.settings)
-            held.settle(cost)
-        prompt, shape = prompt_digests([(each.type, each.content) for each in shown])
-        return ModelResult(
-            reply=reply.text,
-            tool_calls=models.storable(message.tool_calls),
-            usage=TokenCounts(**reply.usage.as_dict()),
-            price=cost.dollars,
-            model=reply.model or self.model_name,
-            finish=reply.finish,
-            prompt=prompt,
-            shape=shape,
-        )
+            calls = models.storable(message.tool_calls)
+            return settled(reply, shown, self.model_name, self.settings, held, tool_calls=calls)
 
     def passed(self, request: Any, result: ModelResult) -> None:
         """Account for a call that the journal holds; a tape moves past it."""

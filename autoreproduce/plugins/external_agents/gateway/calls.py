@@ -12,18 +12,18 @@ import uuid
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from autoreproduce.agents.messages import settled
 from autoreproduce.errors import BudgetError, ContextError, ModelError
 from autoreproduce.models import prices
-from autoreproduce.models.budget import Budget, Cost, Reservation
+from autoreproduce.models.budget import Budget, Reservation
 from autoreproduce.models.errors import status_of
-from autoreproduce.models.tape import CallSite, prompt_digests
+from autoreproduce.models.tape import CallSite
 from autoreproduce.plugins.external_agents.gateway.exchange import (
     ModelAnswer,
     ModelRequest,
     RefusedError,
     conversation,
 )
-from autoreproduce.trials.steps import ModelResult, TokenCounts
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage, BaseMessage
@@ -93,14 +93,22 @@ class AgentCalls:
             self._under_way += 1
 
     def _answered(self, protocol: str, request: ModelRequest) -> ModelAnswer:
+        from autoreproduce.models.open import reply_of
+
         began, text = time.monotonic(), request.text
         messages = _converted(request)
         with self.lock:
             self.trial.keep_prompt(protocol, text[-SHOWN:])
         with self._reserved(request.most_tokens) as held:
             message = self._called(protocol, request, messages)
-            result, cost = self._result(message, messages)
-            held.settle(cost)
+            result = settled(
+                reply_of(message),
+                messages,
+                self.name,
+                self.settings,
+                held,
+                tool_calls=_tool_calls(message),
+            )
         with self.lock:
             self.trial.append(ROLE, protocol, [protocol, text], result, began)
         return ModelAnswer(result, uuid.uuid4().hex, request)
@@ -147,24 +155,6 @@ class AgentCalls:
             messages, config={"metadata": place._asdict()}, stop=request.stop, **more
         )
         return answer
-
-    def _result(self, message: AIMessage, messages: list[BaseMessage]) -> tuple[ModelResult, Cost]:
-        from autoreproduce.models.open import reply_of
-
-        reply = reply_of(message)
-        cost = prices.cost_of(reply.usage, self.name, self.settings)
-        prompt, shape = prompt_digests([(each.type, each.content) for each in messages])
-        result = ModelResult(
-            reply=reply.text,
-            tool_calls=_tool_calls(message),
-            usage=TokenCounts(**reply.usage.as_dict()),
-            price=cost.dollars,
-            model=reply.model or self.name,
-            finish=reply.finish,
-            prompt=prompt,
-            shape=shape,
-        )
-        return result, cost
 
     def check(self) -> None:
         """Raise what ends the trial, if anything does."""
