@@ -17,15 +17,29 @@ from typing import TYPE_CHECKING
 
 from autoreproduce.agents.fences import Blocks, fence_of
 from autoreproduce.errors import CommandError, ModelError
-from autoreproduce.papers import Paper, figures_for_model
+from autoreproduce.papers import Paper, figures_for_model, read_paper
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from autoreproduce.agents.agent import Agent
     from autoreproduce.config import Settings
     from autoreproduce.task import Task
     from autoreproduce.trials.trial import Trial
 
 STAGES = ("overall", "method", "experiment")
+
+
+def paper_of(trial: Trial, task: Task, settings: Settings, file: Path | None) -> Paper:
+    """The paper that a trial attempts, read into its folder. Raises as `read_paper`."""
+    return read_paper(
+        settings,
+        trial.folder,
+        arxiv_id=task.arxiv_id,
+        file=file or task.paper_file,
+        digest=task.digest,
+        note=trial.note,
+    )
 
 
 class Summaries:

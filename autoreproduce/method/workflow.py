@@ -27,14 +27,14 @@ from autoreproduce.method.data_acquisition import DATA_ACQUISITION
 from autoreproduce.method.development import develop, recursion_limit
 from autoreproduce.method.experiment_execution import EXPERIMENT_EXECUTION
 from autoreproduce.method.full_run import run_in_full
-from autoreproduce.method.literature_review import Summaries, review_literature
+from autoreproduce.method.literature_review import Summaries, paper_of, review_literature
 from autoreproduce.method.method_replication import METHOD_REPLICATION
 from autoreproduce.method.paper_lineage import LineageEntry, blanked, build_lineage, render
 from autoreproduce.method.phase import PhaseResult, note_result
 from autoreproduce.method.reading import PaperReading, prompts_hold, read_at_once
 from autoreproduce.method.refactoring import refactor
 from autoreproduce.method.workbench import Workbench
-from autoreproduce.papers import Paper, read_paper
+from autoreproduce.papers import Paper
 
 if TYPE_CHECKING:
     from langgraph.graph import StateGraph
@@ -83,15 +83,7 @@ def paper(state: State, runtime: Runtime[Context]) -> State:
     c = runtime.context
     c.trial.phase("paper")
     copy_paper(c.trial)
-    read = read_paper(
-        c.settings,
-        c.trial.folder,
-        arxiv_id=c.task.arxiv_id,
-        file=c.paper_file,
-        digest=c.task.digest,
-        note=c.trial.note,
-    )
-    return {"paper": read}
+    return {"paper": paper_of(c.trial, c.task, c.settings, c.paper_file)}
 
 
 def literature_review(state: State, runtime: Runtime[Context]) -> State:

@@ -53,10 +53,10 @@ def read_paper(
     settings: Settings,
     folder: Path,
     *,
-    arxiv_id: str | None,
-    file: Path | None,
-    digest: str | None,
-    note: Callable[[str], None],
+    arxiv_id: str | None = None,
+    file: Path | None = None,
+    digest: str | None = None,
+    note: Callable[[str], None] = lambda _: None,
 ) -> Paper:
     """The paper of a task, saved in `folder`/paper; `note` gets a sentence on its text's origin.
 

@@ -121,9 +121,7 @@ def paper_facts(
 ) -> PaperFacts:
     """What the paper's text shows; it is read in a folder that is removed again."""
     with tempfile.TemporaryDirectory() as folder:
-        paper = read_paper(
-            settings, Path(folder), arxiv_id=arxiv, file=file, digest=digest, note=lambda text: None
-        )
+        paper = read_paper(settings, Path(folder), arxiv_id=arxiv, file=file, digest=digest)
         texts = [text for text in (paper.latex, paper.text) if text]
         tables, lines = confined(tables_shown, texts, what="the paper")
     return PaperFacts(

@@ -10,12 +10,12 @@ from autoreproduce.agents.agent import Agent
 from autoreproduce.agents.prompts import Prompts
 from autoreproduce.config import Settings
 from autoreproduce.contracts import Need, Sandbox, Submission
+from autoreproduce.method.literature_review import paper_of
 from autoreproduce.method.paper_lineage.build import build_lineage
 from autoreproduce.method.paper_lineage.entry import table
 from autoreproduce.method.paper_lineage.extract import extract
 from autoreproduce.models import Models
 from autoreproduce.models.budget import Budget
-from autoreproduce.papers import read_paper
 from autoreproduce.task import Task
 from autoreproduce.trials.trial import Trial
 
@@ -37,14 +37,7 @@ class Lineage:
         from rich.console import Console
 
         trial.phase("paper")
-        paper = read_paper(
-            self.settings,
-            trial.folder,
-            arxiv_id=task.arxiv_id,
-            file=self.paper_file,
-            digest=task.digest,
-            note=trial.note,
-        )
+        paper = paper_of(trial, task, self.settings, self.paper_file)
         shared = (Prompts(), trial, self.budget, self.settings)
         research = Agent("research", models.chat("research"), models.research_name, *shared)
         code = Agent("code", models.chat("code"), models.code_name, *shared)

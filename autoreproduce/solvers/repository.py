@@ -23,13 +23,13 @@ from autoreproduce.content import folder
 from autoreproduce.contracts import Sandbox, Submission
 from autoreproduce.errors import CommandError, ReplyError
 from autoreproduce.files.bounded import parse_python
-from autoreproduce.method.literature_review import review_literature
+from autoreproduce.method.literature_review import paper_of, review_literature
 from autoreproduce.method.paper_lineage import LineageEntry, build_lineage, render
 from autoreproduce.method.workbench import Workbench
 from autoreproduce.models import Models, Role
 from autoreproduce.models.budget import Budget
 from autoreproduce.models.tokens import rough_tokens
-from autoreproduce.papers import Paper, read_paper
+from autoreproduce.papers import Paper
 from autoreproduce.task import Task
 from autoreproduce.trials.trial import Trial
 from autoreproduce.trials.workspace import Workspace
@@ -144,14 +144,7 @@ class RepositoryLoop:
 
     def _paper(self, task: Task, trial: Trial) -> Paper:
         trial.phase("paper")
-        return read_paper(
-            self.settings,
-            trial.folder,
-            arxiv_id=task.arxiv_id,
-            file=self.paper_file or task.paper_file,
-            digest=task.digest,
-            note=trial.note,
-        )
+        return paper_of(trial, task, self.settings, self.paper_file)
 
     def _lineage(self, bench: Workbench, paper: Paper) -> list[LineageEntry]:
         """The lineage, which the code agent is shown; none by --no-lineage."""

@@ -44,9 +44,7 @@ def paper_at_hand(trial: Path | None, file: Path | None, settings: Settings) -> 
     """
     if file is not None:
         home = settings.cache_dir / "points" / "papers"
-        return read_paper(
-            settings, home, arxiv_id=None, file=file, digest=None, note=lambda _: None
-        )
+        return read_paper(settings, home, file=file)
     found = saved_paper(trial / "paper") if trial else None
     return found if found is not None and found.source != "digest" else None
 
@@ -59,9 +57,7 @@ def fetched_paper(task: Task, settings: Settings) -> Paper:
             fix="give it by --paper FILE, or take --points curated",
         )
     home = settings.cache_dir / "points" / digest(task.arxiv_id)[:16]
-    return read_paper(
-        settings, home, arxiv_id=task.arxiv_id, file=None, digest=None, note=lambda _: None
-    )
+    return read_paper(settings, home, arxiv_id=task.arxiv_id)
 
 
 def key_points(judge: Judge, paper: Paper, task: Task, settings: Settings) -> Points | None:

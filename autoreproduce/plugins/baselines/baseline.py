@@ -17,10 +17,9 @@ from autoreproduce.agents.prompts import Prompts
 from autoreproduce.content import folder
 from autoreproduce.contracts import Need, Submission
 from autoreproduce.errors import ContextError, ReplyError
-from autoreproduce.method.literature_review import Summaries
+from autoreproduce.method.literature_review import Summaries, paper_of
 from autoreproduce.method.results import results_problem
 from autoreproduce.method.workbench import Workbench
-from autoreproduce.papers import read_paper
 from autoreproduce.solvers.limits import AgentLimits, Meter
 from autoreproduce.solvers.recorded import attempt_has_ended
 from autoreproduce.solvers.submitted_program import (
@@ -169,14 +168,7 @@ class BaselineSolver:
     def _bench(
         self, task: Task, models: Models, sandbox: Sandbox, trial: Trial, workspace: Workspace
     ) -> BaselineBench:
-        paper = read_paper(
-            self.settings,
-            trial.folder,
-            arxiv_id=task.arxiv_id,
-            file=self.paper_file or task.paper_file,
-            digest=task.digest,
-            note=trial.note,
-        )
+        paper = paper_of(trial, task, self.settings, self.paper_file)
         paper = paper_without_results(paper, task)
         chat = models.chat("code")
         agent = Agent(

@@ -14,10 +14,10 @@ from typing import Any
 
 from autoreproduce.config import Settings, digest
 from autoreproduce.contracts import Execution, Need, Sandbox, Submission
+from autoreproduce.method.literature_review import paper_of
 from autoreproduce.models import Models
 from autoreproduce.models.budget import Budget, Cost
 from autoreproduce.models.tape import CallSite
-from autoreproduce.papers import read_paper
 from autoreproduce.plugins.external_agents.agent_file import AgentFile, read_agent
 from autoreproduce.plugins.external_agents.agent_run import (
     AgentRun,
@@ -115,14 +115,7 @@ class ExternalAgent:
 
     def _lay_out(self, attempt: AgentAttempt) -> None:
         task, trial = attempt.task, attempt.trial
-        paper = read_paper(
-            self.settings,
-            trial.folder,
-            arxiv_id=task.arxiv_id,
-            file=self.paper_file or task.paper_file,
-            digest=task.digest,
-            note=trial.note,
-        )
+        paper = paper_of(trial, task, self.settings, self.paper_file)
         shown = paper_without_results(paper, task)
         task_folder(attempt.workspace.tree, task, shown, self.settings, attempt.limits)
 

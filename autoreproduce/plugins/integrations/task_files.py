@@ -29,12 +29,7 @@ def task_files(
     """
     with tempfile.TemporaryDirectory(prefix="task-") as folder:
         paper = read_paper(
-            settings,
-            Path(folder) / "trial",
-            arxiv_id=task.arxiv_id,
-            file=None,
-            digest=task.digest,
-            note=note,
+            settings, Path(folder) / "trial", arxiv_id=task.arxiv_id, digest=task.digest, note=note
         )
         tree = Tree(Path(folder) / "workspace")
         tree.make_root()

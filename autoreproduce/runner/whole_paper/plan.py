@@ -146,9 +146,7 @@ def _asked_plan(
     """What the research agent makes of the paper, with what its calls cost."""
     name, model = open_research_model(settings)
     folder = source.folder(settings)
-    paper = read_paper(
-        settings, folder, arxiv_id=source.arxiv, file=source.file, digest=None, note=note
-    )
+    paper = read_paper(settings, folder, arxiv_id=source.arxiv, file=source.file, note=note)
     machine, prompts = machine_words(settings), Prompts()
     reader = ExperimentsReader([paper.latex, paper.text])
     identity = {"plans": source.id, "model": name, "machine": machine, "data": data_files}
