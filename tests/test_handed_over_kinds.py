@@ -100,10 +100,10 @@ OPENED = {
     "ours, or content that ships": {
         *("agents/prompts.py", "evaluation/judging/material.py", "evaluation/report/page.py"),
         *("benchmarks/reproducebench/task_yaml.py", "benchmarks/reproducebench/tasks.py"),
-        *("evaluation/tables/published.py", "method/refactoring.py", "models/tokens.py"),
+        *("evaluation/tables/rows.py", "method/refactoring.py", "models/tokens.py"),
         *("plugins/integrations/harbor.py", "plugins/masked/behaviour.py", "plugins/view/app.py"),
         *("sandboxes/docker_options.py", "sandboxes/image.py", "sandboxes/seccomp.py"),
-        *("trials/probe/placing.py", "plugins/lab/drawn.py"),
+        *("trials/probe/__init__.py", "plugins/lab/drawn.py"),
     },
     "this machine's: the kernel's, the cache's, what this process just wrote": {
         *("benchmarks/reproducebench/draws.py", "benchmarks/reproducebench/prepared_data.py"),

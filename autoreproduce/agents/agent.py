@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from autoreproduce.agents.continuing import continued
-from autoreproduce.agents.fitting import fitting_prompt
 from autoreproduce.agents.messages import (
     CONTINUE,
     ai,
@@ -23,6 +22,7 @@ from autoreproduce.agents.messages import (
     system,
 )
 from autoreproduce.agents.parsing import parse
+from autoreproduce.agents.prompts import fitting_prompt
 from autoreproduce.agents.structured import read_structured
 from autoreproduce.config import digest
 from autoreproduce.errors import CommandError, ReplyError, UnusableModelError

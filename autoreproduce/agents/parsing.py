@@ -41,10 +41,9 @@ from autoreproduce.agents.commands import (
     Submit,
     Update,
 )
-from autoreproduce.agents.fences import MOST_FENCES, fence_of
+from autoreproduce.agents.fences import MOST_FENCES, feedback_and_summary, fence_of
 from autoreproduce.agents.listing import check_range, unlisted
 from autoreproduce.agents.loose import WHOLE_FILE, freed, only_code
-from autoreproduce.agents.update_sections import feedback_and_summary
 from autoreproduce.errors import CommandError
 
 EXAMPLES = {

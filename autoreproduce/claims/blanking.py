@@ -17,9 +17,15 @@ from collections.abc import Iterator, Sequence
 from autoreproduce.claims.claim import Claim
 from autoreproduce.claims.numbers import numbers_in
 from autoreproduce.claims.plain import name_of, named_in, plain, words
-from autoreproduce.claims.settings import is_setting_heading
 from autoreproduce.claims.source import tables_in, without_tables
-from autoreproduce.claims.stated_results import Leak, StatedResults, digits_of, is_bare, is_value_of
+from autoreproduce.claims.stated_results import (
+    Leak,
+    StatedResults,
+    digits_of,
+    is_bare,
+    is_setting_heading,
+    is_value_of,
+)
 from autoreproduce.claims.tables.cells import Cell, PaperTable
 from autoreproduce.claims.tables.places import SENSES, cells_of, tables_named
 from autoreproduce.claims.tables.text_rows import WITHHELD, LineField, TextRow, numbers_within

@@ -23,7 +23,7 @@ from autoreproduce.files.tree import Tree, TreeEntry
 from autoreproduce.sandboxes.counted_run import execute_counted
 from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.task import Task
-from autoreproduce.trials.probe.placing import place_probe, take_observation, watched_command
+from autoreproduce.trials.probe import place_probe, take_observation, watched_command
 from autoreproduce.trials.steps import ExecutionResult, Observer
 from autoreproduce.trials.trial import Trial, TrialRecord, now
 from autoreproduce.trials.workspace import Workspace

@@ -21,7 +21,7 @@ from autoreproduce.method.results import METRICS, PREDICTIONS, Run, run_afresh, 
 from autoreproduce.sandboxes.counted_run import draw_for, execute_counted
 from autoreproduce.sandboxes.policy import check_install
 from autoreproduce.trials.interrupted import BY_THE_USER, counted_run, discard, held
-from autoreproduce.trials.probe.placing import place_probe, take_observation, watched_command
+from autoreproduce.trials.probe import place_probe, take_observation, watched_command
 from autoreproduce.trials.steps import ExecutionResult, InstallResult
 
 if TYPE_CHECKING:

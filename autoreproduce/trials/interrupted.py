@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field, ValidationError
 from autoreproduce.contracts import Execution, RunInterruptedError
 from autoreproduce.files.shared import read_plain
 from autoreproduce.files.tree import Tree
-from autoreproduce.trials.probe.placing import OBSERVED, take_observation
+from autoreproduce.trials.probe import OBSERVED, take_observation
 from autoreproduce.trials.steps import ExecutionResult
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from autoreproduce.method.full_run import partial_results
 from autoreproduce.method.results import Run
 from autoreproduce.method.time_prediction import measured_rate, planned_steps
 from autoreproduce.trials.journal import open_journal
+from autoreproduce.trials.probe import OBSERVED, take_observation
 from autoreproduce.trials.probe.observation import parse_structure, structure_of
-from autoreproduce.trials.probe.placing import OBSERVED, take_observation
 from autoreproduce.trials.steps import ExecutionResult
 
 SEEN: dict[str, Any] = {"source": "training", "unseen": []}

@@ -154,8 +154,8 @@ def test_the_probe_s_own_record_is_read(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     import subprocess
 
+    from autoreproduce.trials.probe import FIRST_STEPS, probe_files
     from autoreproduce.trials.probe.observation import parse_structure
-    from autoreproduce.trials.probe.placing import FIRST_STEPS, probe_files
 
     for name, text in probe_files(whole_run=False).items():
         (tmp_path / name).write_text(text)

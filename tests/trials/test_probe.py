@@ -9,12 +9,7 @@ import pytest
 
 from autoreproduce.claims.observed import observed_from_probe
 from autoreproduce.files.tree import Tree
-from autoreproduce.trials.probe.placing import (
-    FOLDER,
-    place_probe,
-    take_observation,
-    watched_command,
-)
+from autoreproduce.trials.probe import FOLDER, place_probe, take_observation, watched_command
 
 TRAINS = """
 import os, sys, torch

@@ -9,7 +9,7 @@ import pytest
 
 from autoreproduce.claims.observed import Observed, observed_from_probe, rows_left_out
 from autoreproduce.files.tree import Tree
-from autoreproduce.trials.probe.placing import place_probe, take_observation, watched_command
+from autoreproduce.trials.probe import place_probe, take_observation, watched_command
 
 ROWS = 60
 DATA = """

@@ -24,8 +24,8 @@ from autoreproduce.sandboxes.counted_run import TrialSandbox
 from autoreproduce.sandboxes.package_lists import with_packages
 from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.task import Task
+from autoreproduce.trials.probe import FIRST_STEPS, probe_files
 from autoreproduce.trials.probe.observation import LARGEST, parse_structure
-from autoreproduce.trials.probe.placing import FIRST_STEPS, probe_files
 
 LARGEST_SETTING = 10**15  # no program trains for more epochs; a float holds it exactly
 _NAMES = {

@@ -19,8 +19,8 @@ from autoreproduce.files.shared import read_plain
 from autoreproduce.task import Task
 from autoreproduce.trials.journal import write_whole
 from autoreproduce.trials.measurement import read_measurement
+from autoreproduce.trials.probe import probe_files
 from autoreproduce.trials.probe.observation import structure_of
-from autoreproduce.trials.probe.placing import probe_files
 from autoreproduce.trials.trial import Trial
 
 NEARLY = 0.1  # epochs

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from autoreproduce.evaluation.tables.model import Table, plot_label
-from autoreproduce.evaluation.tables.published import published_passes
+from autoreproduce.evaluation.tables.rows import published_passes
 from autoreproduce.evaluation.tables.write import save_figure
 from autoreproduce.plugins.masked.outcome import NEVER_RUN
 from autoreproduce.plugins.masked.pass_estimates import (

@@ -154,7 +154,7 @@ def grades(
     json: Json = False,
 ) -> None:
     """A table over gradings: papers, their runs, the mean."""
-    from autoreproduce.evaluation.tables.published import published_tables
+    from autoreproduce.evaluation.tables.rows import published_tables
     from autoreproduce.evaluation.tables.write import data, markdown
     from autoreproduce.plugins.paperbench.grade_tables import gradings_table, read_gradings
 

@@ -19,8 +19,12 @@ from autoreproduce.evaluation.statistics import (
     krippendorff_alpha,
 )
 from autoreproduce.evaluation.tables.model import Cell, Table
-from autoreproduce.evaluation.tables.published import published_systems, published_tables
-from autoreproduce.evaluation.tables.rows import TrialRow, one_machine
+from autoreproduce.evaluation.tables.rows import (
+    TrialRow,
+    one_machine,
+    published_systems,
+    published_tables,
+)
 from autoreproduce.plugins.tables.human import correlations
 from autoreproduce.plugins.tables.judging import require_one_judging
 from autoreproduce.plugins.tables.programs import programs, rated

@@ -31,8 +31,7 @@ from autoreproduce.evaluation.statistics import (
 )
 from autoreproduce.evaluation.submission import lay_out
 from autoreproduce.evaluation.tables import model
-from autoreproduce.evaluation.tables.published import published_tables
-from autoreproduce.evaluation.tables.rows import read_rows
+from autoreproduce.evaluation.tables.rows import published_tables, read_rows
 from autoreproduce.evaluation.tables.write import cell_text, comma, data, draw, latex, markdown
 from autoreproduce.plugins.tables.build import systems, tables
 from autoreproduce.plugins.tables.human import correlations, matched, read_human
