@@ -14,7 +14,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -67,18 +67,9 @@ class BubblewrapSandbox(LocalSandbox):
             f"are limited by {by}, disk by looking every second (docs/security.md)."
         )
 
-    def _run(
-        self,
-        command: str,
-        timeout: float,
-        on_output: Callable[[str], None] | None = None,
-        *,
-        wheels: Path | None = None,
-        keep: int | None = None,
-        mounts: Mapping[str, Path] | None = None,
-    ) -> Execution:
+    def execute(self, command: str, timeout: float, **how: Any) -> Execution:
         """Raises SandboxError if bubblewrap itself fails, which is not the program's failure."""
-        done = super()._run(command, timeout, on_output, wheels=wheels, keep=keep, mounts=mounts)
+        done = super().execute(command, timeout, **how)
         if done.exit_code == 1 and not self._ran:
             message = (done.stderr.splitlines() or ["no message"])[0]
             raise SandboxError(

@@ -100,6 +100,22 @@ class DockerSandbox(WorkspaceFiles):
             path=image.get("PATH", "/usr/local/bin:/usr/bin:/bin"),
         )
 
+    def install(
+        self, packages: Packages, timeout: float, *, on_output: Callable[[str], None] | None = None
+    ) -> Execution:
+        """See autoreproduce.Sandbox."""
+        python = pythons.in_image(self.execute, packages.python)
+        if self._container is not None:  # its overlay is of the Python before
+            self._discard(self._container)
+        folder, rest = self._packages.parent, (self.limits, self._index, timeout, on_output)
+        pythons.choose(folder, packages.python)
+        self._packages = pythons.overlay_of(folder, self.name)
+        return install(self.execute, packages, folder, *rest, python, PACKAGES)
+
+    def pythons(self) -> list[str]:
+        """Versions of Python that `Packages.python` may name: those in the image."""
+        return pythons.all_in_image(self.execute)
+
     def execute(
         self,
         command: str,
@@ -107,37 +123,12 @@ class DockerSandbox(WorkspaceFiles):
         *,
         on_output: Callable[[str], None] | None = None,
         mounts: Mapping[str, Path] | None = None,
-    ) -> Execution:
-        """See autoreproduce.Sandbox; `mounts` have a container of their own."""
-        return self._execute(command, timeout, on_output, mounts=mounts)
-
-    def install(
-        self, packages: Packages, timeout: float, *, on_output: Callable[[str], None] | None = None
-    ) -> Execution:
-        """See autoreproduce.Sandbox."""
-        python = pythons.in_image(self._execute, packages.python)
-        if self._container is not None:  # its overlay is of the Python before
-            self._discard(self._container)
-        folder, rest = self._packages.parent, (self.limits, self._index, timeout, on_output)
-        pythons.choose(folder, packages.python)
-        self._packages = pythons.overlay_of(folder, self.name)
-        return install(self._execute, packages, folder, *rest, python, PACKAGES)
-
-    def pythons(self) -> list[str]:
-        """Versions of Python that `Packages.python` may name: those in the image."""
-        return pythons.all_in_image(self._execute)
-
-    def _execute(
-        self,
-        command: str,
-        timeout: float,
-        on_output: Callable[[str], None] | None = None,
-        *,
         wheels: Path | None = None,
         keep: int | None = None,
-        mounts: Mapping[str, Path] | None = None,
     ) -> Execution:
-        """Run in the workspace, or with `wheels` in the overlay, storing `keep` bytes of output."""
+        """See autoreproduce.Sandbox; `mounts` have a container of their own. With `wheels` it
+        installs into the overlay; `keep` bytes of output are stored.
+        """
         if not wheels:
             Tree(self.workspace).unlock()
         most = (keep or self.limits.output_kb * 1024, self.limits.output_mb * 2**20)

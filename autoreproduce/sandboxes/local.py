@@ -92,17 +92,6 @@ class LocalSandbox(WorkspaceFiles):
     def _ended(self) -> None:
         """Called when the command has ended or was killed, to wait for its last processes."""
 
-    def execute(
-        self,
-        command: str,
-        timeout: float,
-        *,
-        on_output: Callable[[str], None] | None = None,
-        mounts: Mapping[str, Path] | None = None,
-    ) -> Execution:
-        """See autoreproduce.Sandbox."""
-        return self._run(command, timeout, on_output, mounts=mounts)
-
     def install(
         self, packages: Packages, timeout: float, *, on_output: Callable[[str], None] | None = None
     ) -> Execution:
@@ -112,7 +101,7 @@ class LocalSandbox(WorkspaceFiles):
         self._packages = pythons.overlay_of(self._overlays, self.name)
         how = (self.limits, self._index, timeout, on_output)
         other = str(self._python.file) if self._python else ""
-        return install(self._run, packages, self._overlays, *how, other, self._shown_packages())
+        return install(self.execute, packages, self._overlays, *how, other, self._shown_packages())
 
     def pythons(self) -> list[str]:
         """Versions of Python that `Packages.python` may name."""
@@ -122,17 +111,19 @@ class LocalSandbox(WorkspaceFiles):
         """The overlay's folder as programs see it."""
         return str(self._packages)
 
-    def _run(
+    def execute(
         self,
         command: str,
         timeout: float,
-        on_output: Callable[[str], None] | None = None,
         *,
+        on_output: Callable[[str], None] | None = None,
+        mounts: Mapping[str, Path] | None = None,
         wheels: Path | None = None,
         keep: int | None = None,
-        mounts: Mapping[str, Path] | None = None,
     ) -> Execution:
-        """Run in the workspace, or with `wheels` in the overlay, storing `keep` bytes of output."""
+        """See autoreproduce.Sandbox. With `wheels` it installs into the overlay; `keep` bytes of
+        output are stored.
+        """
         if fault := fault_of(command):
             return Execution(
                 command, 126, "", f"bash: the command cannot be started: {fault}\n", 0.0, ""

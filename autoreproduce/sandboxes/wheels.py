@@ -112,8 +112,8 @@ class RunInside(Protocol):
         self,
         command: str,
         timeout: float,
-        on_output: Callable[[str], None] | None = None,
         *,
+        on_output: Callable[[str], None] | None = None,
         wheels: Path,
         keep: int | None = None,
     ) -> Execution:
@@ -157,7 +157,7 @@ def install(
         inside = shlex.join(["python", "-m", "pip", "install", *packages.arguments])
         if python:
             inside = pythons.fill_line(packages.python, python, overlay, facts.target)
-        done = run(inside, max(end - time.monotonic(), 1), on_output, wheels=wheels)
+        done = run(inside, max(end - time.monotonic(), 1), on_output=on_output, wheels=wheels)
         return replace(done, command=command, seconds=round(timeout - (end - time.monotonic()), 3))
     finally:
         shutil.rmtree(parts, ignore_errors=True)
