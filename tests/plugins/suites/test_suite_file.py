@@ -275,7 +275,7 @@ def test_without_the_same_model_dollars_come_from_todays_price(
     assert json.loads(capsys.readouterr().out)["all"]["dollars"] == pytest.approx(10_000 * 2 / 1e6)
     print_estimate(plan, tmp_path / "out", 8, None, as_json=False)
     assert (
-        "8 at once: about 1. " in capsys.readouterr().out
+        "8 at once, all: about 1. " in capsys.readouterr().out
     )  # one trial takes its hour, whoever else might run
 
 
