@@ -11,9 +11,12 @@ from dataclasses import dataclass
 
 from autoreproduce.claims.check_line import (
     COLUMN_UNCHECKED,
+    MOST_NAMED,
     actual_place,
     cells_with_value,
     check_line,
+    matching_number,
+    quoted_names,
     wrong_number,
     wrong_spread,
 )
@@ -21,12 +24,11 @@ from autoreproduce.claims.claim import Claim, Spread
 from autoreproduce.claims.numbers import numbers_in, same_number
 from autoreproduce.claims.plain import named_in, plain, quotable, words
 from autoreproduce.claims.source import Source, read_source
-from autoreproduce.claims.tables.cells import PaperTable
-from autoreproduce.claims.tables.places import cells_of, in_column, in_row, tables_named
+from autoreproduce.claims.tables.cells import WORDS_BEHIND, PaperTable
+from autoreproduce.claims.tables.places import cells_at, cells_of, in_column, in_row, tables_named
 
 ORDINALS = ["best", "second", "third", "fourth", "fifth"]
 OURS = {"our", "ours", "we", "proposed"}
-MOST_NAMED = 8
 AFTER = 40  # characters behind a quotation in which the ± of its last number may stand
 
 
@@ -118,15 +120,27 @@ def _is_parsed(table: str, source: Source) -> bool:
 
 
 def _with_remark(claim: Claim, source: Source) -> Claim:
-    """The claim with what could not be checked of its place, and the ± of its sentence."""
-    if claim.corrected is not None:
-        claim = claim.model_copy(update={"remark": f"misprint: read as {claim.corrected:g}"})
+    """The claim with what could not be checked of its place, or stands behind its number, and the
+    ± of its sentence.
+    """
+    said = [] if claim.corrected is None else [f"misprint: read as {claim.corrected:g}"]
     if claim.source == "paper" and claim.sentence and claim.spread is None:
-        return _with_spread(claim, source)
-    if claim.source != "paper" or not claim.table or not _stands_as_lines(claim, source):
-        return claim
-    checked = check_line(claim, source).column_checked
-    return claim if checked else claim.model_copy(update={"remark": COLUMN_UNCHECKED})
+        claim = _with_spread(claim, source)
+    if claim.source == "paper" and claim.table:
+        said += _words_behind(claim, source)
+        if _stands_as_lines(claim, source) and not check_line(claim, source).column_checked:
+            said.append(COLUMN_UNCHECKED)
+    return claim.model_copy(update={"remark": "; ".join(said)}) if said else claim
+
+
+def _words_behind(claim: Claim, source: Source) -> list[str]:
+    """The remark that its cell has behind the number, if there is one."""
+    named = (table for tables in source.forms for table in tables_named(claim.table, tables))
+    cells = (cell for table in named for cell in cells_of(claim, table))
+    texts = (cell.text for cell in cells if matching_number(claim, cell))
+    return [f"printed with ({found[1]})" for text in texts if (found := WORDS_BEHIND.search(text))][
+        :1
+    ]
 
 
 def _with_spread(claim: Claim, source: Source) -> Claim:
@@ -141,17 +155,21 @@ def _with_spread(claim: Claim, source: Source) -> Claim:
 
 
 def _problem_by_table(claim: Claim, source: Source) -> str:
-    """What is wrong by the paper's first form whose table holds the number, else by the last."""
+    """What is wrong by the paper's first form whose table holds the number, else by the first that
+    has the table (LaTeX before Markdown, where captions may stray), else by the first.
+    """
     wrong = "no table can be read in this paper: quote the sentence that states the number"
     if source.text_tables:
         there = ", ".join(dict.fromkeys(table.name for table in source.text_tables))
         wrong = f"no table {claim.table!r} can be read in this paper; there are {there}"
-    for tables in source.forms:
-        if not tables:
-            continue
-        wrong = _problem_in_tables(claim, tables, source)
-        if not wrong or any(cells_with_value(claim, t) for t in tables_named(claim.table, tables)):
-            break
+    known = False
+    for tables in filter(None, source.forms):
+        named = tables_named(claim.table, tables)
+        problem = _problem_in_tables(claim, tables, source)
+        if not problem or any(cells_with_value(claim, table) for table in named):
+            return problem
+        if not known:
+            wrong, known = problem, bool(named)
     return wrong
 
 
@@ -168,6 +186,8 @@ def _problem_in_tables(claim: Claim, tables: Sequence[PaperTable], source: Sourc
 
 
 def _problem_in_table(claim: Claim, table: PaperTable, source: Source) -> str:
+    if claim.than:
+        return _problem_of_order(claim, table)
     cells = cells_of(claim, table)
     if not cells:
         return _missing_heading(claim, table)
@@ -178,14 +198,31 @@ def _problem_in_table(claim: Claim, table: PaperTable, source: Source) -> str:
     return wrong_number(claim, cells[0], table) or wrong_spread(claim, cells[0], source)
 
 
+def _problem_of_order(claim: Claim, table: PaperTable) -> str:
+    """What is wrong with an order or equality of two rows of a table."""
+    if claim.value:
+        return f"{claim.kind} is said of two rows, and has no value: leave it out"
+    numbers = []
+    for row in (claim.row, claim.than):
+        cells = cells_at(row, claim.column, table)
+        if len(cells) != 1:
+            names = f"row {' / '.join(row)!r} and column {' / '.join(claim.column)!r}"
+            return f"in {table.name} {names} lead to {len(cells)} cells: name those of one"
+        numbers.append(cells[0].numbers[0])
+    if claim.kind == "order" and claim.sign * (numbers[0].value - numbers[1].value) <= 0:
+        ours, theirs = (number.text for number in numbers)
+        return f"{table.name} prints {ours} and {theirs}: the row isn't the better one"
+    return ""
+
+
 def _missing_heading(claim: Claim, table: PaperTable) -> str:
     """Which name is not there, and which ones are."""
     row, column = " / ".join(claim.row), " / ".join(claim.column)
     if not in_row(claim.row, table):
-        there = _quoted_names([" / ".join(cell.row_path) for cell in table.cells])
+        there = quoted_names([" / ".join(cell.row_path) for cell in table.cells])
         text = f"{table.name} has no row named {row!r}: its rows are {there}"
     elif not in_column(claim.column, table):
-        there = _quoted_names([" / ".join(cell.column) for cell in table.cells])
+        there = quoted_names([" / ".join(cell.column) for cell in table.cells])
         text = f"{table.name} has no column named {column!r}: its columns are {there}"
     else:
         text = f"in {table.name} row {row!r} has no value under {column!r}"
@@ -198,7 +235,7 @@ def _problem_in_sentence(claim: Claim, source: Source) -> str:
     if len(wanted) < 8 or not any(wanted in quotable(text) for text in source.texts):
         given = claim.sentence[:120]
         return f"the sentence {given!r} is not in the paper: quote its exact words"
-    if claim.than:
+    if claim.than and not claim.value:
         return _missing_name(claim, quote)
     if claim.kind == "rank" and _names_rank(round(claim.value), quote):
         return _missing_name(claim, quote)
@@ -234,9 +271,3 @@ def _missing_name(claim: Claim, quote: str) -> str:
             f"the sentence does not name the metric {claim.metric!r}: quote from where it is named"
         )
     return ""
-
-
-def _quoted_names(names: Sequence[str]) -> str:
-    once = list(dict.fromkeys(names))
-    more = f" and {len(once) - MOST_NAMED} more" if len(once) > MOST_NAMED else ""
-    return ", ".join(f'"{name}"' for name in once[:MOST_NAMED]) + more

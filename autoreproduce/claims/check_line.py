@@ -107,7 +107,7 @@ def _possible_spreads(cell: Cell, number: Printed) -> list[float]:
 
 
 COLUMN_UNCHECKED = "column unchecked"
-_MOST_NAMED = 8
+MOST_NAMED = 8
 
 
 @dataclass(frozen=True)
@@ -121,13 +121,15 @@ class LineCheck:
 def check_line(claim: Claim, source: Source) -> LineCheck:
     """Holds a claim with a `table` and perhaps a `line` against the tables of lines there are."""
     named = tables_named(claim.table, source.text_tables)
+    there = f"{claim.table} stands only as lines of text in this paper"
+    if claim.than:
+        return LineCheck(f"{there}: quote the sentence that compares the two rows")
     if not claim.line:
-        there = f"{claim.table} stands only as lines of text in this paper"
         return LineCheck(f"{there}: copy the row's whole line, exactly, to `line`")
     rows = [(row, table) for table in named for row in _quoted_rows(claim.line, table)]
     if not rows:
         given = claim.line[:120]
-        there = _quoted([row.label for table in named for row in table.rows])
+        there = quoted_names([row.label for table in named for row in table.rows])
         text = f"{given!r} is no row of {claim.table}: copy one whole line; its rows are {there}"
         return LineCheck(text)
     checks = [_check_in_row(claim, row, table, source) for row, table in rows]
@@ -179,7 +181,9 @@ def _check_in_row(claim: Claim, row: TextRow, table: TextTable, source: Source) 
     under = _under(claim.column[-1], cells)
     if not under:
         name = claim.column[-1]
-        return LineCheck(f"{table.name} has no column {name!r}: its columns are {_quoted(columns)}")
+        return LineCheck(
+            f"{table.name} has no column {name!r}: its columns are {quoted_names(columns)}"
+        )
     if len(under) > 1:
         return _check_anywhere(claim, under, table, source)
     return LineCheck(_wrong_cell(claim, under[0], table, source), column_checked=True)
@@ -222,14 +226,15 @@ def _wrong_label(claim: Claim, row: TextRow, table: TextTable) -> str:
     for alike in SENSES[: near + 1]:
         others = [one.label for one in rows if alike(name, one.label) and one.label != row.label]
         if others:
-            there = _quoted(others)
+            there = quoted_names(others)
             return f"{name!r} names other rows as well or better, {there}: give the whole label"
     above = [line.text for line in table.lines if line.start < row.start]
     missing = [one for one in outer if not any(SENSES[-1](one, t) for t in (row.label, *above))]
     return f"neither the line nor one above it names {missing[0]!r}" if missing else ""
 
 
-def _quoted(names: Sequence[str]) -> str:
+def quoted_names(names: Sequence[str]) -> str:
+    """The first names, each in quotation marks."""
     once = list(dict.fromkeys(filter(None, names)))
-    more = f" and {len(once) - _MOST_NAMED} more" if len(once) > _MOST_NAMED else ""
-    return ", ".join(f'"{name}"' for name in once[:_MOST_NAMED]) + more
+    more = f" and {len(once) - MOST_NAMED} more" if len(once) > MOST_NAMED else ""
+    return ", ".join(f'"{name}"' for name in once[:MOST_NAMED]) + more

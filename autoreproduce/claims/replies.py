@@ -19,6 +19,7 @@ from autoreproduce.claims.keys import id_of
 from autoreproduce.claims.numbers import Printed, number_of
 from autoreproduce.claims.observed import Value
 from autoreproduce.claims.plain import plain
+from autoreproduce.claims.tables.cells import WORDS_BEHIND
 from autoreproduce.errors import CommandError
 from autoreproduce.files.bounded import LARGEST_REPLY, parse_json, yaml_value
 from autoreproduce.models.fenced import DATA_LANGUAGES, fenced_blocks
@@ -56,7 +57,7 @@ def read_claims(
     `keys`: those of claims that were read before.
     """
     content = read_fenced(reply)
-    alone = isinstance(content, Mapping) and set(content) == {"none_because"}
+    alone = isinstance(content, Mapping) and set(content) - {"notes"} == {"none_because"}
     if alone and (reason := str(content["none_because"]).strip()):
         return ClaimsFile(paper=paper, experiment=experiment, none_because=reason)
     taken = set(keys)
@@ -179,9 +180,11 @@ def claim_of(item: Any, taken: set[str]) -> Claim:
         fields[name] = _as_tuple(fields.get(name, ()))
     if fields["than"]:
         fields.setdefault("value", "0")
+    if fields.get("kind") == "order":  # its rows have values, and it has none
+        fields["value"] = "0"
     if "corrected" in fields:
         fields["corrected"] = _printed_number(fields["corrected"], "corrected").value
-    printed = _printed_number(fields.get("value"), "value")
+    printed = _printed_number(_without_words(fields.get("value")), "value")
     fields |= {"value": printed.value, "printed": printed.text}
     if printed.percent:
         fields.setdefault("scale", "percent")
@@ -243,6 +246,15 @@ def _is_nothing(value: Any) -> bool:
 def _as_tuple(value: Any) -> tuple[Any, ...]:
     """Headings: a list, or one name."""
     return tuple(value) if isinstance(value, list | tuple) else (value,)
+
+
+def _without_words(value: Any) -> Any:
+    """ "162 (seeds vary)" without its remark, which is read from the cell; with a number in
+    brackets as it is.
+    """
+    text = plain(str(value))[:_LONGEST_NUMBER]
+    found = WORDS_BEHIND.search(text)
+    return text[: found.start()] if found and not re.search(r"\d", found[1]) else value
 
 
 def _printed_number(value: Any, field: str) -> Printed:

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 PROMPT = "claims/choices"
 MOST = 16  # choices of one experiment
-CUT_SHORT = ("steps", "epochs", "seeds")  # what a dry run does less of on purpose
 
 
 def write_choices(bench: Workbench, task: Task, claims: Sequence[Claim] = ()) -> list[Choice]:

@@ -3,7 +3,7 @@
 import pytest
 from claim_maker import claim, std
 
-from autoreproduce.claims.check import check_claim, check_claims
+from autoreproduce.claims.check import check_claim, check_claims, check_in_texts
 from autoreproduce.claims.claim import Claim
 from autoreproduce.claims.source import read_source
 
@@ -129,6 +129,37 @@ def test_latex_decides_where_markdown_lost_the_rows() -> None:
     assert problem is not None
     assert '3.5 stands in row "B / X"' in problem.text
     assert check_claim(claim(3.5, row=("B", "X"), column=("Acc",)), both) is None
+
+
+def test_a_refusal_speaks_of_the_table_that_the_source_has_under_that_name() -> None:
+    latex = LATEX.replace("Alpha + aug & 93.0", "Alpha + aug & soon")
+    markdown = "Table tab:main: other\n\n| M | 1 | 2 |\n|---|---|---|\n| Flip | 0.4 | 0.5 |\n"
+    problem = check_claim(claim(93.0, row=("Alpha + aug",)), read_source(latex, markdown))
+    assert problem and "Flip" not in problem.text and "'Alpha + aug' has no value" in problem.text
+
+
+def test_words_behind_a_number_are_a_remark() -> None:
+    latex = LATEX.replace("& 93.0 &", r"& 93.0 (41\%; other seeds) &")
+    [one] = check_in_texts([claim(93.0, row=("Alpha + aug",))], [latex]).right
+    assert one.remark == "printed with (41%; other seeds)"
+    assert check_in_texts([claim(92.2, row=("Alpha",))], [latex]).right[0].remark == ""
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({}, ""),
+        ({"kind": "equal"}, ""),
+        ({"row": ("Alpha",), "than": ("Ours",)}, "prints 92.2 and 94.3"),
+        ({"direction": "lower"}, "the row isn't the better one"),
+        ({"than": ("Beta",)}, "row 'Beta' and column 'CIFAR / Acc' lead to 0 cells"),
+        ({"value": 94.3, "kind": "equal"}, "has no value: leave it out"),
+    ],
+)
+def test_an_order_of_two_rows_is_held_against_both(fields: dict[str, object], says: str) -> None:
+    known = {"value": 0.0, "kind": "order", "than": ("Alpha",), **fields}
+    found = problem_of(claim(**known))  # type: ignore[arg-type]
+    assert says in found if says else not found
 
 
 def test_a_sentence_stands_with_its_number_and_its_names() -> None:

@@ -65,6 +65,12 @@ def test_captions_below_go_with_the_table_above_them() -> None:
     ]
 
 
+def test_a_caption_right_above_a_table_is_not_that_of_one_further_up() -> None:
+    rows = "| M | Acc |\n|---|---|\n| A | {} |\n"
+    text = f"{rows.format(1.5)}\nWe see.\n\n## Next\n\nTable 1: its own\n\n{rows.format(2.5)}"
+    assert [t.names for t in tables_in(text)] == [(), ("1",)]
+
+
 def test_text_without_tables_has_none() -> None:
     for text in ("", "a | b", "no table here: 1 & 2", r"\begin{tabular}{l} x", "<table></table>"):
         assert tables_in(text) == []

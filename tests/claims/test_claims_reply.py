@@ -146,6 +146,15 @@ def test_what_is_no_list_says_what_to_give(reply: str, message: str) -> None:
         read_claims(reply)
 
 
+def test_a_number_may_have_words_behind_it_and_an_order_has_no_value() -> None:
+    remarked = read_claims(REPLY.replace("value: 94.30", "value: 94.30 (three seeds)"))
+    assert (remarked.claims[0].value, remarked.claims[0].printed) == (94.3, "94.30")
+    with pytest.raises(CommandError, match="is not one number"):
+        read_claims(REPLY.replace("value: 94.30", "value: 94.30 (std 0.2)"))
+    item = "{row: A, column: B, metric: m, direction: higher, value: 9, table: 1, kind: order, than: C}"
+    assert read_claims(f"```yaml\n- {item}\n```").claims[0].value == 0
+
+
 def test_all_errors_come_together() -> None:
     wrong = REPLY.replace("94.30", "x").replace("direction: higher\n  value: 9.5e1", "value: 9.5e1")
     with pytest.raises(CommandError) as error:

@@ -13,6 +13,7 @@ from autoreproduce.claims.numbers import Printed, numbers_in
 _EMPTY = re.compile(
     r"[-–—/*?.…]*|n/?a|oom|oot|nan|x|inf|∞|✗|✓|yes|no|tbd|diverged|div\.?|failed", re.IGNORECASE
 )
+WORDS_BEHIND = re.compile(r"(?<=[\d%])\s*\(([^()]*[^\W\d_]{3}[^()]*)\)\s*$")  # 162 (seeds vary)
 _FACTOR = re.compile(
     r"[×x*]\s*10\s*\^\s*([-+]?\d+)|[(\[,]\s*10\s*\^\s*([-+]?\d+)\s*[)\]]|[×x]\s*(1e-?\d+)"
 )
@@ -117,7 +118,10 @@ class PaperTable:
 
 
 def is_value(text: str) -> bool:
-    """True for a number with its unit and marks; not for a name with a number in it."""
+    """True for a number with its unit and marks; not for a name with a number in it. A remark in
+    brackets may stand behind it.
+    """
+    text = WORDS_BEHIND.sub("", text)
     if not text or not re.match(r"[\d.+\-−(\[<>~≈±≤≥$]", text) or not numbers_in(text, cell=True):
         return False
     return len(re.findall(r"[A-Za-z]", re.sub(r"\d[eE][-+]?\d", "", text))) <= 4

@@ -164,9 +164,13 @@ def _with_captions(text: str, tables: list[RawTable]) -> list[RawTable]:
         before = tables[number - 1].end if number else 0
         after = tables[number + 1].start if number + 1 < len(tables) else len(text)
         above = list(_word_lines(text, before, table.start))[::-1][:NEAR]
-        below = list(_word_lines(text, table.end, after))[:NEAR]
+        below = list(_word_lines(text, table.end, after))
+        if number + 1 < len(tables):  # what is nearer to the next table is that one's
+            below = below[: (len(below) + 1) // 2]
         lines = [
-            (at, line) for at, line in [*above, *below] if at not in used and _CAPTION.match(line)
+            (at, line)
+            for at, line in [*above, *below[:NEAR]]
+            if at not in used and _CAPTION.match(line)
         ]
         names, caption = table.names, table.caption
         if lines and not caption:

@@ -8,6 +8,7 @@ what is in brackets, then words within it.
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from itertools import product
 from typing import Protocol, TypeVar
 
 from autoreproduce.claims.claim import Claim
@@ -84,21 +85,21 @@ def cells_at(row: Sequence[str], column: Sequence[str], table: PaperTable) -> li
 
 def in_row(names: Sequence[str], table: PaperTable) -> list[Cell]:
     """The cells of the row (or of the column, in a table on its side) that has these names."""
-    for alike in SENSES:
-        for headings in (_row_texts, _column_texts):
-            found = [c for c in table.cells if _all_named(names, headings(c), alike)]
-            if found:
-                return found
-    return []
+    return _cells_named(names, table, (_row_texts, _column_texts))
 
 
 def in_column(names: Sequence[str], table: PaperTable) -> list[Cell]:
     """The cells of the column (or of the row, in a table on its side) that has these names."""
-    for alike in SENSES:
-        for headings in (_column_texts, _row_texts):
-            found = [c for c in table.cells if _all_named(names, headings(c), alike)]
-            if found:
-                return found
+    return _cells_named(names, table, (_column_texts, _row_texts))
+
+
+def _cells_named(
+    names: Sequence[str], table: PaperTable, ways: Sequence[Callable[[Cell], list[str]]]
+) -> list[Cell]:
+    """The cells whose headings, read in one of these ways, have the names."""
+    for alike, headings in product(SENSES, ways):
+        if found := [c for c in table.cells if _all_named(names, headings(c), alike)]:
+            return found
     return []
 
 
