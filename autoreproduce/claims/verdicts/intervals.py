@@ -103,9 +103,8 @@ def prediction_interval(claim: Claim, values: Sequence[float], rules: Rules) -> 
     if m >= 2:
         theirs = 0 if claim.spread and claim.spread.value == 0 else 1
         half = t_quantile(rules.confidence, m - 1) * stdev(values) * math.sqrt(theirs + 1 / m)
-        return Interval(
-            max(half / rules.tested, claim.half_step), "b", f"the scatter of our {m} runs"
-        )
+        scatter = f"the scatter of our {m} runs{' and of its own' if theirs else ''}"
+        return Interval(max(half / rules.tested, claim.half_step), "b", scatter)
     return None
 
 

@@ -209,8 +209,8 @@ class _Comparison:
         return "better" if self.claim.sign * (self.mean - self.claim.value) > 0 else "worse"
 
     def _word_inside(self) -> tuple[Word, str]:
-        chance = f"{self.interval.half:.4g} by {self.interval.why}" if self.interval else ""
-        why = f"{self.gap:.4g} away; within chance ({chance}) and the cap ({self.cap:.4g})"
+        chance = f"{self.interval.half:.4g}, by {self.interval.why}" if self.interval else ""
+        why = f"{self.gap:.4g} away; chance alone allows {chance}, and the cap {self.cap:.4g}"
         error = standard_error(self.values)
         if len(self.values) == 1:
             return "close", f"{why}; one run cannot say more"

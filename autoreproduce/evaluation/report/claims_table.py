@@ -11,8 +11,9 @@ from autoreproduce.evaluation.report.wording import band, number, percent
 
 if TYPE_CHECKING:
     from autoreproduce.claims.claim import Claim
-    from autoreproduce.claims.verdicts.trial_verdict import JudgedClaim, Level, TrialVerdict
-
+    from autoreproduce.claims.numbers import number_of
+from autoreproduce.claims.stated_results import digits_of
+from autoreproduce.claims.verdicts.trial_verdict import JudgedClaim, Level, TrialVerdict
 
 FILLED = 0.5  # share of a grid's cells at which its rows are told apart by their columns
 
@@ -135,10 +136,10 @@ def ordering_lines(found: TrialVerdict | None) -> list[str]:
 
 
 def runs_line(found: TrialVerdict | None) -> str:
-    """As "mean 0.0312 (95 % interval 0.0295–0.0329) over seeds 0, 1, 2"; "" for one run."""
+    """As "mean 0.0312 (95 % interval of this mean 0.0295–0.0329) over seeds 0, 1"; "" for one."""
     if found is None or len(found.runs) < 2 or found.mean is None:
         return ""
-    span = f" (95 % interval {band(*found.interval)})" if found.interval else ""
+    span = f" (95 % interval of this mean {band(*found.interval)})" if found.interval else ""
     numbered = [run.seed for run in found.runs if run.value is not None]
     return f"mean {number(found.mean)}{span} over seeds {', '.join(map(str, numbered))}"
 
@@ -171,9 +172,12 @@ def printed_text(claim: Claim) -> str:
 
 
 def measured_text(one: JudgedClaim) -> str:
-    """The mean of what was measured, with its unit, or a dash."""
-    mean = one.verdict.mean
-    return "–" if mean is None else number(mean) + _unit(one.claim)
+    """The mean of what was measured, in as many digits as the paper prints, or a dash."""
+    mean, printed = one.verdict.mean, number_of(one.claim.printed)
+    if mean is None:
+        return "–"
+    digits = digits_of(printed) if printed else 0
+    return (f"{mean:.{digits}g}" if digits > 4 else number(mean)) + _unit(one.claim)
 
 
 def claim_row(one: JudgedClaim, under_readings: str = "") -> ClaimRow:
@@ -181,7 +185,7 @@ def claim_row(one: JudgedClaim, under_readings: str = "") -> ClaimRow:
     claim, verdict = one.claim, one.verdict
     measured = measured_text(one)
     if verdict.interval is not None:
-        measured += f" ({band(*verdict.interval)})"
+        measured += f" (our mean: {band(*verdict.interval)})"
     difference = "–"
     if verdict.difference is not None:
         share = f" ({percent(verdict.relative)})" if verdict.relative is not None else ""
