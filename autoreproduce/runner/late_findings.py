@@ -24,7 +24,13 @@ from autoreproduce.trials.trial import Outcome, Trial
 
 SURE_DIGITS, LEAST_DIGITS = 4, 3
 LARGEST = 500_000  # characters of one source file
-_COMPARES = re.compile(r"assert|close|approx|equal|expect", re.IGNORECASE)
+_COMPARES = re.compile(r"assert|close|approx|equal|expect|[=!<>]=", re.IGNORECASE)
+SOURCES = {
+    ".py", ".sh", ".bash", ".r", ".jl", ".m", ".do", ".java", ".scala", ".c", ".h", ".cc", ".cpp",
+    ".cu", ".rs", ".go", ".js", ".ts", ".lua", ".f90",
+}  # fmt: skip
+COMMAND = "its command"  # among the files, under this name
+_COMMENT = re.compile(r"//.*|#(?!\s*define).*|(?<!\S)%\s.*")  # of C, C++, R, Julia, MATLAB, a shell
 
 
 def printed_constants(
@@ -38,7 +44,8 @@ def printed_constants(
     wanted = {key: value for key, value in single.items() if _digits(value) >= LEAST_DIGITS}
     literals: dict[float, str] = {}
     for name, text in files.items() if wanted else ():
-        if name.endswith((".py", ".sh")) and len(text) <= LARGEST:
+        known = name == COMMAND or name[name.rfind(".") :].lower() in SOURCES
+        if known and len(text) <= LARGEST:
             for value, line in _literals(name, text):
                 literals.setdefault(abs(value), f"{name}, line {line}")
     found = {
@@ -64,7 +71,8 @@ def _literals(name: str, text: str) -> Iterator[tuple[float, int]]:
         tree = None
     if tree is None:
         for number, line in enumerate(text.splitlines(), 1):
-            yield from ((one.value, number) for one in numbers_in(line.partition("#")[0]))
+            if not _COMPARES.search(code := _COMMENT.sub("", line)):
+                yield from ((one.value, number) for one in numbers_in(code))
         return
     waiting: list[ast.AST] = [tree]
     while waiting:
@@ -119,7 +127,8 @@ def add_printed_constants(
     own_word = [name for name in first.metrics if name not in first.recounted]
     names = [name for name in own_word if not (first.recomputed and len(runs) == 1)]
     values = {name: [run.metrics.get(name, nan) for run in runs] for name in names}
-    found = printed_constants(repeater.files if repeater else {}, values)
+    files = {**repeater.files, COMMAND: repeater.command} if repeater else {}
+    found = printed_constants(files, values)
     if found and (old := measurement.integrity) is not None:
         shown = "; ".join(f"{name} stands in {place}" for name, place in list(found.items())[:5])
         finding = IntegrityFinding(

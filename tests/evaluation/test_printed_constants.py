@@ -42,6 +42,23 @@ def test_one_number_of_three_digits_may_be_a_coincidence() -> None:
     assert set(printed_constants(files, {"a": [0.453], "b": [0.211]})) == {"a", "b"}
 
 
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ('std::cout << "mean " << 94.31; // as computed', True),
+        ("#define MEAN 94.31", True),
+        ("mean <- 94.31  # of all", True),
+        ("x = 1;  // the paper has 94.31", False),
+        ("# the paper has 94.31", False),
+        ("assert(fabs(mean - 94.31) < 0.01);", False),
+        ("if (mean == 94.31) return;", False),
+    ],
+)
+def test_other_languages_are_searched_without_comments_and_checks(text: str, printed: bool) -> None:
+    assert bool(printed_constants({"main.cpp": text}, {"a": [94.31]})) is printed
+    assert not printed_constants({"results.json": text, "README.md": text}, {"a": [94.31]})
+
+
 @pytest.mark.parametrize("text", ["print(94.31", "echo 94.31", "\0 94.31"])
 def test_what_is_no_python_is_searched_by_its_lines(text: str) -> None:
     assert printed_constants({"a.py": text, "run.sh": text}, {"a": [94.31]})
