@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from autoreproduce.claims.blanking import blank_values
 from autoreproduce.claims.check import check_in_texts, readable_tables
 from autoreproduce.claims.claim import CLAIMS, KEY, Claim, ClaimsFile, claims_of, not_stated
-from autoreproduce.claims.replies import read_claims
+from autoreproduce.claims.replies import read_claims, read_fenced
 from autoreproduce.claims.user_claims import claims_of_task, read_user_claims, with_user_claims
 from autoreproduce.errors import CommandError, ReaderError, ReplyError
 from autoreproduce.files.confined import confined
+from autoreproduce.method.paper_notes import PaperNote, quoted_notes
 
 if TYPE_CHECKING:
     from autoreproduce.agents.agent import Agent
@@ -33,10 +34,14 @@ MORE = 6  # for each further experiment of the same program
 
 @dataclass
 class FrozenClaims:
-    """The claims of a trial, and warnings of those that had to be left out."""
+    """The claims of a trial, and warnings of those that had to be left out; what else was noted of
+    the paper, and why other notes were not taken.
+    """
 
     file: ClaimsFile
     warnings: list[str] = field(default_factory=list)
+    notes: list[PaperNote] = field(default_factory=list)
+    unquoted: list[str] = field(default_factory=list)
 
 
 def freeze_claims(
@@ -52,9 +57,7 @@ def freeze_claims(
     if brought is not None and task.claims is not None:
         found = FrozenClaims(brought)
     elif read is not None:
-        found = FrozenClaims(
-            with_user_claims(read.file, read_user_claims(task.user_claims)), read.warnings
-        )
+        found = replace(read, file=with_user_claims(read.file, read_user_claims(task.user_claims)))
     else:
         found = claims_in_paper(task, paper, research)
     frozen = claims_of(trial.folder)
@@ -66,9 +69,11 @@ def freeze_claims(
         trial.note(f"measured: {', '.join(better)}")
     for warning in found.warnings:
         trial.note(warning)
+    for why in found.unquoted:
+        trial.note(f"a note on the paper was left out: {why}")
     if frozen.none_because:
         trial.note(f"no claims: {frozen.none_because}")
-    return FrozenClaims(frozen, found.warnings)
+    return replace(found, file=frozen)
 
 
 def claims_in_paper(task: Task, paper: Paper, research: Agent) -> FrozenClaims:
@@ -77,7 +82,7 @@ def claims_in_paper(task: Task, paper: Paper, research: Agent) -> FrozenClaims:
     asked = {"paper": paper.body, "task": task}
     try:
         file = research.checked("claims/write", reader.read, **asked, **reader.form_values())
-        found = FrozenClaims(reader.with_metric_keys(file))
+        found = reader.frozen(file)
     except (ReplyError, ReaderError) as error:
         found = reader.remaining(str(error))
     found.file = with_user_claims(found.file, read_user_claims(task.user_claims))
@@ -90,7 +95,7 @@ class ClaimsReader:
     """
 
     def __init__(self, task: Task, paper: Paper) -> None:
-        self.task = task
+        self.task, self.paper = task, paper
         self.experiment = (
             " on ".join(filter(None, (task.experiment or task.method, task.dataset)))
             or "this experiment"
@@ -99,6 +104,8 @@ class ClaimsReader:
         self.texts = [text for text in (paper.latex, paper.text) if text.strip()]
         self.accepted: list[Claim] = []
         self.refused: list[str] = []
+        self.notes: list[PaperNote] = []
+        self.unquoted: list[str] = []
 
     def form_values(self) -> dict[str, Any]:
         """What the form of claims is rendered with. Raises ReaderError."""
@@ -109,7 +116,9 @@ class ClaimsReader:
 
     def read(self, reply: str) -> ClaimsFile:
         """The claims of a reply. Raises CommandError with everything that is wrong with it."""
-        unreadable: list[str] = []
+        content, unreadable = read_fenced(reply), list[str]()
+        if isinstance(content, dict) and not self.notes:
+            self.notes, self.unquoted = quoted_notes(content.get("notes"), self.paper)
         file = read_claims(
             reply,
             paper=self.title,
@@ -140,18 +149,22 @@ class ClaimsReader:
     def _file(self) -> ClaimsFile:
         return ClaimsFile(paper=self.title, experiment=self.experiment, claims=tuple(self.accepted))
 
+    def frozen(self, file: ClaimsFile, warnings: Sequence[str] = ()) -> FrozenClaims:
+        """These claims under their keys, with what was noted."""
+        return FrozenClaims(self.with_metric_keys(file), list(warnings), self.notes, self.unquoted)
+
     def remaining(self, why: str) -> FrozenClaims:
         """What the replies had that is right, with warnings of the rest."""
         warnings = [f"a claim was left out: {problem}" for problem in self.refused]
         if self.accepted:
-            return FrozenClaims(self.with_metric_keys(self._file()), warnings)
+            return self.frozen(self._file(), warnings)
         reason = "none of the numbers that were named could be found at its place in the paper"
         file = ClaimsFile(
             paper=self.title,
             experiment=self.experiment,
             none_because=reason if self.refused else f"they could not be read ({why})",
         )
-        return FrozenClaims(file, warnings or [f"no claims: {file.none_because}"])
+        return self.frozen(file, warnings or [f"no claims: {file.none_because}"])
 
     def with_metric_keys(self, file: ClaimsFile) -> ClaimsFile:
         """The first `MOST` claims; the only one of the paper's method on a metric of the task has

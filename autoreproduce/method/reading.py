@@ -16,7 +16,6 @@ from autoreproduce.claims.replies import read_fenced
 from autoreproduce.errors import CommandError, ReaderError, ReplyError
 from autoreproduce.method.choices import ChoicesReader, form_values
 from autoreproduce.method.claims import ClaimsReader, FrozenClaims
-from autoreproduce.method.paper_notes import PaperNote, quoted_notes
 from autoreproduce.method.workbench import CHECKLIST
 from autoreproduce.models.tokens import count_tokens, prompt_tokens
 
@@ -52,12 +51,9 @@ class PaperReading:
     def __init__(self, bench: Workbench, task: Task, paper: Paper, *, given: bool) -> None:
         self.claims = None if given else ClaimsReader(task, paper)
         self.choices = ChoicesReader(bench.paper, task)
-        self.paper = paper
         self.checklist = ""
         self.expectations: list[str] = []
         self.notes: list[str] = []
-        self.quoted: list[PaperNote] = []
-        self.unquoted: list[str] = []
         self.chosen: list[Choice] | None = None
         self.file: ClaimsFile | None = None
 
@@ -69,10 +65,8 @@ class PaperReading:
             content = {"choices": content}
         if not isinstance(content, dict):
             raise CommandError("the block holds no list `choices`")
-        if not self.quoted:
-            self.quoted, self.unquoted = quoted_notes(content.get("notes"), self.paper)
         if self.claims is not None and self.file is None:
-            wrong.append(self._claims(_part(content, "claims", "none_because")))
+            wrong.append(self._claims(_part(content, "claims", "none_because", "notes")))
         if self.chosen is None:
             wrong.append(self._choices(_part(content, "choices")))
         if problems := list(filter(None, wrong)):
@@ -112,7 +106,7 @@ class PaperReading:
             return None
         if self.file is None:
             return self.claims.remaining("the reply could not be read")
-        return FrozenClaims(self.claims.with_metric_keys(self.file))
+        return self.claims.frozen(self.file)
 
 
 def _part(content: dict[object, object], *names: str) -> str:
@@ -136,7 +130,4 @@ def read_at_once(bench: Workbench, task: Task, paper: Paper, given: list[Claim])
     bench.expectations = found.expectations
     for note in found.notes:
         bench.trial.note(f"the paper: {note}")
-    for why in found.unquoted:
-        bench.trial.note(f"a note on the paper was left out: {why}")
-    bench.paper_notes = found.quoted
     return found

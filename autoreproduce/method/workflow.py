@@ -136,7 +136,7 @@ def claims(state: State, runtime: Runtime[Context]) -> State:
     read = state["reading"].frozen_claims() if state["reading"] else None
     frozen = freeze_claims(_asked_task(state, runtime), state["paper"], c.research, c.trial, read)
     bench.blank = bench.summaries.blank = blanker(frozen.file.claims)
-    bench.to_measure = to_measure(frozen.file)
+    bench.to_measure, bench.paper_notes = to_measure(frozen.file), frozen.notes
     bench.task = blanked_task(bench.task, bench.blank)
     return {"warnings": frozen.warnings}
 

@@ -128,6 +128,21 @@ def test_after_a_wrong_claim_the_corrected_one_alone_is_enough(tmp_path: Path) -
 
 
 @pytest.mark.slow
+def test_notes_on_the_paper_come_with_its_claims_and_may_begin_in_a_formula(tmp_path: Path) -> None:
+    text = TEXT + "\nIts size is $0.4 \\times 5 = 11.75$, some ${\\sim}8\\times$ one model's.\n"
+    noted = [
+        "- {kind: misprint, what: it is 2, quotes: ['= 11.75$, some ${\\sim}8\\times$ one model']}",
+        "- {kind: misprint, what: it is 3, quotes: ['= 11.85$, some ${\\sim}8']}",
+    ]
+    claims = ["claims:", *RIGHT.splitlines()[1:-1], "notes:", *noted]
+    asked = Asked(tmp_path, [block(*claims)], text=text, body=text)
+    assert asked.values == {"mse": 0.0123, "least_squares_mse": 0.02}
+    assert [note.what for note in asked.found.notes] == ["it is 2"]
+    assert "## notes" in asked.requests[0].prompt
+    assert any("left out: the paper doesn't have these words" in one for one in asked.notes.texts)
+
+
+@pytest.mark.slow
 def test_a_wrong_claim_may_be_withdrawn(tmp_path: Path) -> None:
     asked = Asked(tmp_path, [WRONG_ROW, "none_because: it stands in another table"])
     assert asked.values == {"least_squares_mse": 0.02} and not asked.found.warnings

@@ -84,9 +84,12 @@ def test_notes_on_the_paper_are_kept_where_their_words_are_in_it() -> None:
     )
     block = reply(CLAIM.replace("VALUE", "94.3"), CHOICE).removesuffix("```")
     found.read(block + "notes:\n" + "".join(f"- {item}\n" for item in items) + "```")
-    assert note_lines(found.quoted) == [("missing setting: no learning rate", "We use Adam")]
-    assert "SGD with momentum" in found.unquoted[0] and "two quotations" in found.unquoted[1]
-    assert len(found.unquoted) == 3
+    frozen = found.frozen_claims()
+    assert frozen and note_lines(frozen.notes) == [
+        ("missing setting: no learning rate", "We use Adam")
+    ]
+    momentum, quotations, _ = frozen.unquoted
+    assert "SGD with momentum" in momentum and "two quotations" in quotations
 
 
 def test_a_reading_without_its_checklist_goes_back() -> None:

@@ -17,7 +17,7 @@ from autoreproduce.agents.agent import Agent
 from autoreproduce.agents.prompts import Prompts
 from autoreproduce.content import folder
 from autoreproduce.contracts import Execution, Need, Packages, Submission
-from autoreproduce.evaluation.judging.submitted_code import opened_source, program_at
+from autoreproduce.evaluation.judging.submitted_code import TEXT, opened_source, program_at
 from autoreproduce.evaluation.outside_run import (
     PACKAGES_FIRST,
     OutsideRun,
@@ -29,13 +29,14 @@ from autoreproduce.files.bounded import parse_json
 from autoreproduce.files.shared import read_text
 from autoreproduce.files.tree import Tree
 from autoreproduce.method.claims import freeze_claims
-from autoreproduce.method.paper_notes import SECTION, note_lines, notes_on
+from autoreproduce.method.paper_notes import SECTION, note_lines
 from autoreproduce.papers import read_paper
 from autoreproduce.plugins.lab.output_places import ClaimPlace, find_places, outputs_of
 from autoreproduce.plugins.lab.run_patches import Patched, from_python2, patched
 from autoreproduce.plugins.lab.run_plan import RunPlan, data_words, python_for
 from autoreproduce.plugins.lab.runnable import why_it_failed
 from autoreproduce.plugins.lab.shown_code import MOST_SHOWN, shown_code
+from autoreproduce.runner.late_findings import SOURCES
 from autoreproduce.sandboxes.counted_run import execute_counted
 from autoreproduce.trials.steps import ExecutionResult, InstallResult
 from autoreproduce.trials.workspace import Workspace
@@ -103,7 +104,8 @@ class HandedInCode:
             note=trial.note,
         )
         trial.phase("claims")
-        claims = freeze_claims(task, paper, research, trial).file.claims
+        frozen = freeze_claims(task, paper, research, trial)
+        claims = frozen.file.claims
         if not claims:
             return Submission("failed", "the paper states no number for it", "claims")
         left_out = self._lay_out(trial)
@@ -139,7 +141,7 @@ class HandedInCode:
         sections["Where each number stands"] = [
             (f"{one.id}: {one.file}, line {one.line}", one.text.strip()) for one in found
         ]
-        sections[SECTION] = note_lines(notes_on(paper, agent, trial))
+        sections[SECTION] = note_lines(frozen.notes)
         details = {"packages": plan.packages, "why": plan.why, "sections": sections}
         return replace(done, metric_from=asked.metric_from, warnings=warnings, details=details)
 
@@ -148,7 +150,8 @@ class HandedInCode:
         workspace = Workspace(trial.folder)
         workspace.open()
         with opened_source(self.source) as root:
-            program, own = program_at(root, self.source), [self.settings.runs_dir]
+            program = program_at(root, self.source, kinds=TEXT | SOURCES)
+            own = [self.settings.runs_dir]
             found = carried_files(root, own, self.large) if root.is_dir() else CarriedFiles(root)
             workspace.commit(program.files, "the code as it was handed in")
             if not (trial.folder / TREE).is_dir():
@@ -222,7 +225,7 @@ class HandedInCode:
                 found = []
             if run.stopped == "timeout":
                 said = f"It was stopped after {minutes:g} minutes, and had printed:\n{run.stdout}"
-            asked |= {"failed": plan, "error": _end_of(said, MOST_SHOWN)}
+            asked |= {"failed": plan, "error": said.strip()[-MOST_SHOWN:]}
             asked |= {"refused": changed.refused}
         return plan, run, changed, found
 
@@ -242,7 +245,7 @@ class HandedInCode:
         result = trial.step(InstallResult, "sandbox", "install", asked, install)
         if replayed and trial.moved and result.exit_code == 0:
             install()
-        return "" if result.exit_code == 0 else _end_of(result.stderr, MOST_SHOWN)
+        return "" if result.exit_code == 0 else result.stderr.strip()[-MOST_SHOWN:]
 
 
 def _executed(
@@ -290,7 +293,3 @@ def _keep_changes(trial: Trial, changed: Patched) -> None:
         originals.make_root()
         originals.write(name, tree.read_text(name))
         tree.write(name, changed.files[name])
-
-
-def _end_of(text: str, most: int) -> str:
-    return text.strip()[-most:]

@@ -18,6 +18,8 @@ REASONS = {
     r"|libcuda\.so": "it wants a GPU, and the sandbox has none: allow one by --gpus",
     r"Missing parentheses in call to 'print'|print statement|multiple exception types must be"
     r"|name 'xrange' is not defined": "it's Python 2, which the sandbox doesn't run",
+    r"(?:make(?:\[\d+\])?: (?=[\w.+-]+: No such)|: (?=[\w.+-]+: (?:command )?not found))"
+    r"([\w.+-]+): ": "the sandbox has no {}: name an image that has it by --image",
     r"No module named '?([\w.]+)": "a package or module is missing: {}",
     r"No such file or directory: ['\"]?([^'\"\n]+)": "a file is missing: {}",
     r"(?:URLError|ConnectionError|gaierror|Name or service not known|Network is unreachable)": (

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Unpack
 
+from autoreproduce.claims.user_claims import claims_of_task, read_user_claims
 from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.judging.submitted_code import opened_source
@@ -22,10 +23,13 @@ from autoreproduce.runner import api
 from autoreproduce.runner.api import score_request
 from autoreproduce.runner.api_results import Reproduction, ScoredTrials
 from autoreproduce.runner.find import find_or_make_task
+from autoreproduce.runner.open_models import HOW
 from autoreproduce.runner.past_trials import text_tokens
 from autoreproduce.runner.preview import Preview, preview_trial
 from autoreproduce.runner.score import score_all
 from autoreproduce.runner.settings import TrialSettings, path_or_none, settings_of
+from autoreproduce.task import Task
+from autoreproduce.trials.metric_source import parse_metric_source
 
 
 @dataclass(frozen=True)
@@ -117,6 +121,7 @@ def verify_by_model(
         with opened_source(asked.code) as root:  # said before a model is asked
             if not asked.run:
                 refuse_unrunnable(root, asked.code)
+    _refuse_without_model(asked)
     told = f"Run it by this command: {asked.run}" if asked.run else ""
     return api.reproduce(
         arxiv=asked.arxiv,
@@ -132,6 +137,19 @@ def verify_by_model(
         view=view,
         command=command,
         settings=asked.settings,
+    )
+
+
+def _refuse_without_model(asked: VerifyRequest) -> None:
+    """Raise UsageError where no model is named, with the way that needs none."""
+    if asked.settings.model.name or asked.settings.model.research:
+        return
+    key = next((claim.id for claim in read_user_claims(asked.claims)), "KEY")
+    raise UsageError(
+        "no model is named, which would plan the run and find its numbers",
+        fix=f"{HOW}; or say both yourself, and none is asked: --run COMMAND --claim 'ROW: METRIC = "
+        f"VALUE' --metric-from {key}=FILE:PLACE, such as {key}=stdout:WORD for the number behind a "
+        "word (`autoreproduce score CODE --claim … --show-claims` prints the keys)",
     )
 
 
@@ -184,4 +202,20 @@ def verify_by_places(asked: VerifyRequest) -> ScoredTrials:
         out=asked.out,
         settings=asked.settings,
     )
+    if request.task:
+        _check_keys(request.task, asked.metric_from)
     return ScoredTrials(*score_all(request))
+
+
+def _check_keys(task: Task, metric_from: Sequence[str]) -> None:
+    """Raise UsageError, before anything is run, for a place of no claim, or a first without one."""
+    file = claims_of_task(task)
+    keys = [*(claim.id for claim in file.claims if not claim.than)] if file else []
+    first = task.metric.name
+    named = [source.name or first for source in map(parse_metric_source, metric_from)]
+    if wrong := [name for name in named if name not in (*keys, first)]:
+        what = f"--metric-from {wrong[0]}=… is of no claim"
+        raise UsageError(what, fix=f"the claims' keys are {', '.join(keys)}")
+    if first not in named:
+        what = f"--metric-from names no place of {first}"
+        raise UsageError(what, fix=f"add --metric-from {first}=FILE:PLACE")

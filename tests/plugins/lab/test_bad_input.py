@@ -5,7 +5,11 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from chat_server import Request, chat_server
@@ -79,6 +83,9 @@ def test_notebooks_scripts_and_modules_alone_are_programs(tmp_path: Path, name: 
         ("FileNotFoundError: [Errno 2] No such file or directory: 'w.pt'", "missing: w.pt"),
         ("urllib.error.URLError: <urlopen error [Errno -3]>", "no network"),
         ("ValueError: odd", "ValueError: odd"),
+        ("run.sh: line 1: Rscript: command not found", "has no Rscript: name an image"),
+        ("make: g++: No such file or directory", "the sandbox has no g++"),
+        ("sh: 1: julia: not found", "the sandbox has no julia"),
         ("", "without a message"),
     ],
 )
@@ -116,6 +123,45 @@ def test_a_number_that_is_a_constant_is_printed_and_a_setup_file_is_never_run(
     assert found and found.claims[0].verdict.word == "not comparable"
     assert "printed, not computed" in found.claims[0].verdict.why
     assert not (tmp_path / "harm").exists()
+
+
+PRINTS = {
+    "main__cpp": '#include <cstdio>\nint main() { printf("mean 3.958333\\n"); }\n',
+    "Makefile": "run: main.cpp\n\tg++ -o run main.cpp\n",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("files", "command", "stands"),
+    [
+        (PRINTS, "make -s && ./run", "main.cpp, line 2"),
+        ({"run__sh": "echo mean 3.958333\n"}, "bash run.sh", "run.sh, line 1"),
+        ({"main__py": "print(1)"}, "echo mean 3.958333", "its command, line 1"),
+    ],
+)
+def test_a_constant_is_printed_in_any_language_and_by_the_command(
+    tmp_path: Path, files: dict[str, str], command: str, stands: str
+) -> None:
+    code = code_with(tmp_path, **files)
+    place = {"id": "estimator_mean", "file": "stdout", "line": 1, "number": 1}
+    found = {"places": [{**place, "text": "mean 3.958333"}]}
+    outcome = outcome_of(tmp_path, code, {"command": command}, found)
+    [said] = [one for one in outcome.warnings if "printed, not computed" in one]
+    assert f"estimator_mean stands in {stands}" in said
+
+
+@pytest.mark.slow
+def test_code_with_a_makefile_is_built_and_run_and_large_files_are_named(tmp_path: Path) -> None:
+    sums = PRINTS["main__cpp"].replace('3.958333\\n"', '%.6f\\n", (1.5 + 2.25 + 8.125) / 3')
+    code = code_with(tmp_path, **{**PRINTS, "main__cpp": sums})
+    with (code / "weights.pt").open("wb") as file:
+        os.truncate(file.fileno(), 2 * 10**9)
+    place = {"id": "estimator_mean", "file": "stdout", "line": 1, "number": 1}
+    found = {"places": [{**place, "text": "mean 3.958333"}]}
+    outcome = outcome_of(tmp_path, code, {"command": "make -s && ./run"}, found)
+    assert outcome.status == "measured"
+    assert any("weights.pt (2,000 MB; --carry" in one for one in outcome.warnings)
 
 
 @pytest.mark.slow
@@ -160,22 +206,51 @@ def test_a_setup_file_is_no_package_and_its_harm_stays_undone(tmp_path: Path) ->
     assert not (tmp_path / "harm").exists()
 
 
-def test_a_private_submodule_of_a_repository_is_named(tmp_path: Path) -> None:
+class Private(BaseHTTPRequestHandler):
+    """A git server that lets nobody in."""
+
+    asked = 0
+
+    def do_GET(self) -> None:
+        Private.asked += 1
+        self.send_response(401)
+        self.send_header("WWW-Authenticate", 'Basic realm="private"')
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@contextmanager
+def private_server() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Private)
+    Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/private.git"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_a_submodule_that_needs_a_login_is_never_asked_for(tmp_path: Path) -> None:
     code = code_with(tmp_path, main__py="print(1)")
-    (code / ".gitmodules").write_text('[submodule "a"]\n\tpath = core\n\turl = git@x:y\n')
-    entry = f"160000,{'1' * 40},core"
+    with private_server() as url:
+        (code / ".gitmodules").write_text(f'[submodule "a"]\n\tpath = core\n\turl = {url}\n')
+        committed(code, submodule="core")
+        with opened_source(f"file://{code}") as root:
+            left_out = carried_files(root, (), ()).left_out
+    assert left_out == {"core": "a submodule: fetch it and name the folder"} and not Private.asked
+
+
+def committed(code: Path, submodule: str) -> None:
+    """Make the folder a repository with one commit and a submodule."""
     who = ["-c", "user.name=a", "-c", "user.email=b"]
     for command in (
         ["init", "-q"],
         ["add", "."],
-        ["update-index", "--add", "--cacheinfo", entry],
+        ["update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},{submodule}"],
         [*who, "commit", "-qm", "x"],
     ):
         subprocess.run(["git", *command], cwd=code, check=True)
-    with opened_source(f"file://{code}") as root:
-        found = carried_files(root, (), ())
-    assert set(found.names) == {".gitmodules", "main.py"}
-    assert found.left_out == {"core": "a submodule: fetch it and name the folder"}
 
 
 NOTEBOOK = {
@@ -201,7 +276,7 @@ def test_a_notebook_alone_is_run_and_its_cell_is_read(tmp_path: Path) -> None:
         one = {"id": "estimator_mean", "file": "means.ipynb", "line": int(found[0]), "number": 1}
         return json.dumps({"places": [{**one, "text": found[1]}]})
 
-    replies = iter([CLAIMS, plan, '{"notes": []}'])
+    replies = iter([CLAIMS, plan])
     with chat_server(answer) as server:
         settings = settings_for(
             "process", runs_dir=tmp_path / "runs", model="any", base_url=server.base_url

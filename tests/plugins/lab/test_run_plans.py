@@ -21,7 +21,6 @@ CLAIMS = """```yaml
    sentence: Our estimator has a mean of 3.958333}
 ```"""
 OLD = "print 'mean', sum([1.5, 2.25, 8.125]) / 3\nprint 'half', 7 / 2\n"
-NO_NOTES = '{"notes": []}'
 
 
 def place(text: str, line: int = 1) -> str:
@@ -61,7 +60,7 @@ def test_python_2_runs_where_there_is_one_and_is_converted_where_there_is_none(
 ) -> None:
     plan = {"command": "python main.py", "python": "2.7"}
     line = "mean 3.95833333333" if "2.7" in pythons() else "mean 3.9583333333333335"
-    done = verified(tmp_path, OLD, plan, place(line), NO_NOTES, kind=kind, seeds=2)
+    done = verified(tmp_path, OLD, plan, place(line), kind=kind, seeds=2)
     assert word_of(done) == "reproduced"
     printed = (done.path / "output.log").read_text()
     assert ("half 3\n" in printed) == ("2.7" in pythons())
@@ -72,7 +71,7 @@ def test_python_2_runs_where_there_is_one_and_is_converted_where_there_is_none(
 def test_packages_are_found_by_a_program_that_sets_pythonpath_itself(tmp_path: Path) -> None:
     code = "import six, sys\nprint('mean', sum([1.5, 2.25, 8.125]) / 3)\n"
     plan = {"command": "export PYTHONPATH=../src && python main.py", "packages": ["six==1.16.0"]}
-    done = verified(tmp_path, code, plan, place("mean 3.9583333333333335"), NO_NOTES, seeds=2)
+    done = verified(tmp_path, code, plan, place("mean 3.9583333333333335"), seeds=2)
     found = verdict_of(done.path)
     assert found and found.claims[0].verdict.values == (3.9583333333333335,) * 2
 
@@ -85,7 +84,7 @@ def test_what_the_last_plan_printed_until_its_limit_counts_and_is_called_partial
     code += "print('mean', x, flush=True)\ntime.sleep(60)\n"
     plan = {"command": "python main.py"}
     line = place("mean 3.9583333333333335", 2)
-    done = verified(tmp_path, code, plan, line, NO_NOTES, time_limit_minutes=0.08)
+    done = verified(tmp_path, code, plan, line, time_limit_minutes=0.08)
     assert word_of(done) == "reproduced" and done.outcome.reason.startswith("partial:")
     assert any("those printed until then" in one for one in done.outcome.warnings)
 

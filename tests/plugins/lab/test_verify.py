@@ -67,15 +67,14 @@ def handed_in(folder: Path) -> Path:
 @pytest.mark.slow
 def test_code_is_planned_run_and_held_against_its_paper(tmp_path: Path) -> None:
     code, places = handed_in(tmp_path), [place("estimator_mean", 2)]
+    noted = [note("misprint", "Its error is 0.5"), note("undefined", "is nowhere")]
     replies = [
-        CLAIMS,
+        CLAIMS.replace("yaml", "yaml\nclaims:")[:-3] + f"notes: {json.dumps(noted)}\n```",
         json.dumps({"command": "python main.py", "packages": [], "why": "customary"}),
         json.dumps({"command": "sed -i s/3/4/ run_it.py && python run_it.py"}),
         json.dumps({"command": "python run_it.py", "packages": [], "why": "the README"}),
         json.dumps({"places": [*places, place("estimator_largest_value", 9)]}),
         json.dumps({"places": [*places, place("estimator_largest_value", 3)]}),
-        json.dumps({"notes": [note("misprint", "Its error is 0.5"), note("undefined", "nowhere")]}),
-        json.dumps({"notes": [note("misprint", "Its error is 0.5")]}),
     ]
     with chat_server(replies) as server:
         settings = settings_for(
@@ -103,7 +102,6 @@ def test_code_is_planned_run_and_held_against_its_paper(tmp_path: Path) -> None:
     told = done.outcome.details["sections"]
     assert told["Where each number stands"][0] == ("estimator_mean: stdout, line 2", LINE)
     assert told["Notes on the paper"] == [("misprint: no unit is given", "Its error is 0.5")]
-    assert "doesn't have these words: 'nowhere'" in prompts[7]
     page = (done.path / "report.html").read_text()
     assert "Notes on the paper" in page and "Its error is 0.5" in page
 
@@ -123,6 +121,28 @@ def test_with_command_and_places_no_model_is_asked(tmp_path: Path) -> None:
     assert scored.sentence.startswith("Reproduced: all 2 numbers of the paper were reached")
 
 
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({}, "--metric-from KEY=FILE:PLACE"),
+        ({"claims": ["Ours: mean = 3.9"]}, "--metric-from ours_mean=FILE:PLACE"),
+        ({"metric_from": ["ours_mena=stdout:mean"]}, "the claims' keys are ours_mean, ours_max"),
+        ({"metric_from": ["ours_max=stdout:max"]}, "add --metric-from ours_mean=FILE:PLACE"),
+        ({"metric_from": ["stdout:mean"], "claims": []}, "needs all three"),
+    ],
+)
+def test_whoever_names_no_model_or_a_wrong_key_is_told_what_to_write(
+    tmp_path: Path, more: dict[str, list[str]], says: str
+) -> None:
+    code = handed_in(tmp_path)
+    run = {"run": "python run_it.py"} if "metric_from" in more else {}
+    claims = {"claims": ["Ours: mean = 3.9", "Ours: max = 8"]} if "metric_from" in more else {}
+    given = {"settings": settings_for("process", runs_dir=tmp_path / "runs"), **run, **claims}
+    with pytest.raises(UsageError) as error:
+        verify(code, paper=tmp_path / "paper.md", **{**given, **more})  # type: ignore[arg-type]
+    assert says in str(error.value) and not (tmp_path / "runs").exists()
+
+
 PLAN = json.dumps({"command": "python run_it.py"})
 FOUND = json.dumps({"places": [place("estimator_mean", 2)]})
 
@@ -130,14 +150,14 @@ FOUND = json.dumps({"places": [place("estimator_mean", 2)]})
 @pytest.mark.slow
 def test_after_an_outage_nothing_is_planned_or_run_again(tmp_path: Path) -> None:
     code = handed_in(tmp_path)
-    for replies in ([CLAIMS, PLAN], [FOUND, json.dumps({"notes": []})]):
+    for replies in ([CLAIMS, PLAN], [FOUND]):
         with chat_server(replies) as server:
             settings = settings_for(
                 "process", runs_dir=tmp_path / "runs", model="any", base_url=server.base_url
             )
             done = verify(code, paper=tmp_path / "paper.md", settings=settings)
             asked = len(server.requests)
-    assert asked == 2 and isinstance(done, Reproduction)
+    assert asked == 1 and isinstance(done, Reproduction)
     found = verdict_of(done.path)
     assert found and found.claims[0].verdict.word == "reproduced"
 
@@ -149,7 +169,7 @@ def test_a_run_that_is_out_of_time_is_planned_anew(tmp_path: Path) -> None:
         "import time\nprint('first part done', flush=True)\ntime.sleep(60)\n"
     )
     nothing = json.dumps({"places": []})
-    replies = [CLAIMS, '{"command": "python all.py"}', nothing, PLAN, FOUND, '{"notes": []}']
+    replies = [CLAIMS, '{"command": "python all.py"}', nothing, PLAN, FOUND]
     with chat_server(replies) as server:
         how = {"model": "any", "base_url": server.base_url, "time_limit_minutes": 0.1}
         settings = settings_for("process", runs_dir=tmp_path / "runs", **how)
@@ -179,7 +199,7 @@ def test_in_a_suite_the_solver_is_the_code(tmp_path: Path) -> None:
     task = f'{{name: means, metric: "first_claim:higher", paper: {tmp_path}/paper.md}}'
     suite = tmp_path / "suite.yaml"
     suite.write_text(f'name: v\ntasks: [{task}]\nsolver: "code:{handed_in(tmp_path)}"\n')
-    with chat_server([CLAIMS, PLAN, FOUND, json.dumps({"notes": []})]) as server:
+    with chat_server([CLAIMS, PLAN, FOUND]) as server:
         how = {"sandbox": "process", "model": "any", "base_url": server.base_url}
         autoreproduce.run_suite(suite, trust=True, out=tmp_path / "runs", **how)
     [verdict] = (tmp_path / "runs").rglob("verdict.json")
@@ -270,7 +290,6 @@ def test_patches_stand_in_the_report_and_further_runs_have_them(tmp_path: Path) 
         CLAIMS,
         json.dumps({"command": "python run_it.py", "patches": told}),
         json.dumps({"places": [place("estimator_mean", 2)]}),
-        json.dumps({"notes": []}),
     ]
     with chat_server(replies) as server:
         settings = settings_for(

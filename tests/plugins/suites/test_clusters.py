@@ -201,7 +201,6 @@ LINE = {"id": "estimator_mean", "file": "stdout", "line": 1, "number": 1, "text"
 VERIFYING = {
     "# The code that was handed in": json.dumps({"command": "python run_it.py"}),
     "# What the run left": json.dumps({"places": [LINE]}),
-    "believing or repeating": json.dumps({"notes": []}),
 }
 
 
