@@ -103,12 +103,12 @@ class HandedInCode:
             digest=task.digest,
             note=trial.note,
         )
+        left_out = self._lay_out(trial)  # before a model is asked: it may not be there to take
         trial.phase("claims")
         frozen = freeze_claims(task, paper, research, trial)
         claims = frozen.file.claims
         if not claims:
             return Submission("failed", "the paper states no number for it", "claims")
-        left_out = self._lay_out(trial)
         plan, run, changed, found = self._run(task, agent, sandbox, trial, claims, left_out)
         sections = {
             "Changes to how the code is run": changed.shown,

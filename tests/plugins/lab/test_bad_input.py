@@ -241,6 +241,18 @@ def test_a_submodule_that_needs_a_login_is_never_asked_for(tmp_path: Path) -> No
     assert left_out == {"core": "a submodule: fetch it and name the folder"} and not Private.asked
 
 
+@pytest.mark.slow
+def test_a_private_repository_is_said_before_a_model_is_asked(tmp_path: Path) -> None:
+    (tmp_path / "paper.md").write_text(PAPER)
+    with private_server() as url, chat_server([]) as server:
+        settings = settings_for(
+            "process", runs_dir=tmp_path / "runs", model="any", base_url=server.base_url
+        )
+        done = verify_by_model(VerifyRequest(url, settings, tmp_path / "paper.md"))
+        assert not server.requests
+    assert "clone it yourself and name the folder" in done.outcome.reason
+
+
 def committed(code: Path, submodule: str) -> None:
     """Make the folder a repository with one commit and a submodule."""
     who = ["-c", "user.name=a", "-c", "user.email=b"]
