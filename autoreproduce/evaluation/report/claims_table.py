@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from autoreproduce.claims.numbers import number_of
 from autoreproduce.claims.plain import names_metric, plain
+from autoreproduce.claims.stated_results import digits_of
 from autoreproduce.evaluation.report.wording import band, number, percent
 
 if TYPE_CHECKING:
     from autoreproduce.claims.claim import Claim
-    from autoreproduce.claims.numbers import number_of
-from autoreproduce.claims.stated_results import digits_of
-from autoreproduce.claims.verdicts.trial_verdict import JudgedClaim, Level, TrialVerdict
+    from autoreproduce.claims.verdicts.trial_verdict import JudgedClaim, Level, TrialVerdict
+
 
 FILLED = 0.5  # share of a grid's cells at which its rows are told apart by their columns
 
