@@ -29,7 +29,7 @@ def test_the_example_of_a_claim_is_one() -> None:
         tables=ReadableTables(True, []),
     )
     assert prompt.startswith("# The paper\nTHE PAPER")
-    (one,) = read_claims(example(prompt)).claims
+    (one,) = read_claims(example(prompt.split("## notes")[0])).claims
     assert (one.row, one.column) == (("no labels", "Ours"), ("Moons", "Acc. (%)"))
     assert (one.printed, one.n, one.spread and one.spread.kind) == ("81.40", 4, "std")
 
