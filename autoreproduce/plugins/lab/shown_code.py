@@ -12,7 +12,11 @@ ABOUT_RUNNING = re.compile(
     r"|pipfile|makefile|dockerfile|[^/]*\.sh)$"
 )
 MOST_SHOWN, MOST_NAMES = 6_000, 300  # characters of a file, files of a prompt
-MOST_TEXTS, MOST_SCRIPTS, SCRIPT_HEAD = 12, 8, 2_500  # files, files, characters
+MOST_TEXTS, MOST_SCRIPTS, SCRIPT_SHOWN = 12, 8, 2_500  # files, files, characters
+HOW_IT_STARTS = re.compile(
+    r"\s*(import |from \S+ import |if __name__|def main|@\w+\.(option|argument|command))"
+    r"|.*(add_argument\(|sys\.argv|environ)"
+)
 LARGEST = 200_000  # bytes of a file whose beginning is shown
 
 
@@ -25,9 +29,21 @@ def shown_code(workspace: Path, about: str) -> dict[str, Any]:
     told = "\n".join(text for _, text in shown)
     known = [name for name, size in files if name.endswith(".py") and 0 < size < LARGEST]
     scripts = scripts_first([name for name in known if name not in texts], told, about)
-    shown += [(name, tree.read_text(name)[:SCRIPT_HEAD]) for name in scripts[:MOST_SCRIPTS]]
+    shown += [(name, _script(tree.read_text(name))) for name in scripts[:MOST_SCRIPTS]]
     unnamed = max(0, len(files) - MOST_NAMES)
     return {"files": files[:MOST_NAMES], "unnamed": unnamed, "shown": shown}
+
+
+def _script(text: str) -> str:
+    """A script whole if it is short, else its beginning and what further down says how to run it:
+    imports, options, the entry point.
+    """
+    if len(text) <= SCRIPT_SHOWN:
+        return text
+    head, _, rest = text[: SCRIPT_SHOWN // 2].rpartition("\n")
+    rest += text[SCRIPT_SHOWN // 2 :]
+    below = [line for line in rest.splitlines() if HOW_IT_STARTS.match(line)]
+    return f"{head}\n…\n" + "\n".join(below)[: SCRIPT_SHOWN // 2]
 
 
 def scripts_first(names: Sequence[str], told: str, about: str) -> list[str]:
