@@ -1,6 +1,6 @@
 """Records the demo in a terminal and draws it: `python docs/images/record.py CAST [-- COMMAND…]`.
 
-With a command it runs that in a terminal of 96 × 26 and writes an asciicast (v2) to CAST; then it
+With a command it runs that in a terminal of 96 × 30 and writes an asciicast (v2) to CAST; then it
 draws what stood on the screen as docs/images/demo.svg, a few frames, with long waits cut short.
 Needs `pyte`, which reads terminals (`pip install pyte`).
 """
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pyte
 
-COLUMNS, ROWS = 96, 26
+COLUMNS, ROWS = 96, 30
 WIDTH, HEIGHT = 8.0, 17.0  # pixels of a character
 PAUSE = 10.0
 FRAMES, LEAST, LONGEST, LAST = 14, 0.9, 1.6, 6.0  # how many; seconds that one stands
