@@ -65,6 +65,7 @@ def test_a_table_holds_the_trials_and_none_that_a_program_wrote(runs: Path) -> N
     assert len(earlier_trials(runs)) == len(PLACES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["table", "score", "report"])
 def test_folders_nested_without_end_end_no_command(runs: Path, command: str) -> None:
     levels = ["--levels", "cost", "--json"] if command == "score" else []

@@ -90,6 +90,7 @@ def test_blanks_after_markup_are_taken_off_in_time(text: str) -> None:
     plain(text + " " * 50_000 + r"\x")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sign", ["<sup>", "%", "\\\\", r"\frac{", "9 ", "9×"])
 def test_a_value_that_is_no_number_is_refused_in_time(sign: str) -> None:
     value = repeated(sign, 100_000)

@@ -261,6 +261,7 @@ def test_a_disk_filled_past_the_kernels_limit_is_full(isolating: Sandbox) -> Non
     assert isolating.execute("echo room", 30).stdout == "room\n"
 
 
+@pytest.mark.slow
 def test_a_temporary_folder_goes_whatever_was_left_in_it() -> None:
     with temporary_folder("attack-") as made:
         code = (

@@ -169,6 +169,7 @@ def fetched(
     return fetching.fetch(Packages((name,)), time.monotonic() + 60)
 
 
+@pytest.mark.slow
 def test_a_version_that_no_package_has_is_an_error_of_the_installation(
     wheels: Path, tmp_path: Path
 ) -> None:

@@ -51,6 +51,7 @@ def test_a_piece_that_is_found_hides_no_other() -> None:
     assert "full marks" not in str(blind(Program({"main.py": text})).files)
 
 
+@pytest.mark.slow
 def test_long_texts_are_read_in_linear_time() -> None:
     lists = f'x = {"[" * 60}"{"a b " * 20_000}", "c d"{"]" * 60}\n'
     began = time.process_time()

@@ -56,6 +56,7 @@ def test_a_pdf_that_takes_gigabytes_is_an_error(tmp_path: Path, made: str) -> No
     assert peak_children() < 2.2 * 2**30
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "made", ["huge_page", pytest.param("huge_picture", marks=pytest.mark.slow)]
 )
@@ -71,10 +72,12 @@ def test_pages_that_hold_themselves_are_an_error(tmp_path: Path) -> None:
         read(tmp_path, "x.pdf", hostile.page_loop())
 
 
+@pytest.mark.slow
 def test_macros_that_double_end(tmp_path: Path) -> None:
     assert "words" in read(tmp_path, "x.tex", hostile.doubling_latex()).text
 
 
+@pytest.mark.slow
 def test_files_that_include_each_other_end(tmp_path: Path) -> None:
     for name, other in (("x", "y"), ("y", "x")):
         (tmp_path / f"{name}.tex").write_text(rf"\input{{{other}}}" * 3 + "words " * 500)
@@ -102,6 +105,7 @@ def test_markdown_that_repeats_takes_no_time(tmp_path: Path, text: str) -> None:
     assert time.process_time() - began < 20
 
 
+@pytest.mark.slow
 def test_a_program_in_an_archive_that_unpacks_to_gigabytes_is_an_error(tmp_path: Path) -> None:
     for name, data in (("x.zip", hostile.zip_bomb()), ("x.tar.gz", hostile.header_bomb())):
         (tmp_path / name).write_bytes(data)
@@ -192,6 +196,7 @@ def claims(shape: str, descr: str = "'<f8'") -> bytes:
     return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "content",
     [claims("(1000000000000,)"), claims("(1,)", "'|O'") + b"cos\nsystem\n(S'touch owned'\ntR."],

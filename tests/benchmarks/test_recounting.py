@@ -29,6 +29,7 @@ def measure(
     return measured_from(task, folder, Recomputed(None, possible=False), again=again)
 
 
+@pytest.mark.slow
 def test_a_number_is_recomputed_as_the_program_meant_it(tmp_path: Path) -> None:
     found = measure(tmp_path, {"accuracy": 90.0}, accuracy=GOOD, **{"accuracy.targets": TRUE})
     assert found.value == pytest.approx(90) and found.recomputed
@@ -36,6 +37,7 @@ def test_a_number_is_recomputed_as_the_program_meant_it(tmp_path: Path) -> None:
     assert found.integrity is not None and found.integrity.word == "unchecked"
 
 
+@pytest.mark.slow
 def test_predictions_decide_where_the_program_wrote_another_number(tmp_path: Path) -> None:
     found = measure(
         tmp_path,

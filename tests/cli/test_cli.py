@@ -78,6 +78,7 @@ def seconds(*arguments: str) -> float:
     return min(times)
 
 
+@pytest.mark.slow
 def test_help_and_import_are_quick_beside_python_itself() -> None:
     python = seconds("-c", "pass")
     assert seconds("-m", "autoreproduce", "--help") < 0.3 + 12 * python

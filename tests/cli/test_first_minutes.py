@@ -125,17 +125,20 @@ def test_a_file_that_is_no_code_is_not_scored(tmp_path: Path) -> None:
     assert done.returncode == 2 and "no code" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_misspelt_field_of_a_suite_gets_a_suggestion(tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text("name: s\ntasks: [lsm]\nvariant:\n  a: {}\n")
     done = autoreproduce(tmp_path, "suite", "s.yaml", "--dry-run")
     assert done.returncode == 2 and "did you mean variants?" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_suite_takes_a_price(tmp_path: Path) -> None:
     done = autoreproduce(tmp_path, "suite", "smoke", "--price", "1,0.1,5", "--dry-run")
     assert "no option" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["score", "nosuch"], ["mask", "nosuch", "--suggest"]])
 def test_what_does_not_exist_is_said_not_to_exist(tmp_path: Path, arguments: list[str]) -> None:
     done = autoreproduce(tmp_path, *arguments)

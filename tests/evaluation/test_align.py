@@ -83,6 +83,7 @@ def score(tmp_path, task):
     return run
 
 
+@pytest.mark.slow
 def test_the_levels_sum_their_parts_and_hide_what_a_level_may_not_see(score):
     with chat_server(
         [points(20, 10, 0, 5, 7), axes(25, 20, 15, 10), points(1, 2, 3, 4, 5)]
@@ -119,6 +120,7 @@ def test_key_points_of_another_source_add_an_entry(score):
     assert sources == ["curated", "paper"]
 
 
+@pytest.mark.slow
 def test_replies_that_came_with_a_trial_from_another_machine_are_not_read(score):
     with chat_server([points(20, 20, 20, 20, 20), points(1, 1, 1, 1, 1)]) as server:
         assert score(server, ["mixed"])[1][0].value == 100
@@ -176,6 +178,7 @@ def test_a_mended_reply_counts(score):
     assert mixed.value == 20
 
 
+@pytest.mark.slow
 def test_a_reply_that_is_cut_off_for_good_or_a_dead_judge_is_no_score(score):
     with chat_server(lambda _: Answer("{", finish="length")) as server:
         assert score(server, ["mixed"])[1][0].value is None
@@ -184,6 +187,7 @@ def test_a_reply_that_is_cut_off_for_good_or_a_dead_judge_is_no_score(score):
     assert paper.value is None and "not scored" in paper.reason
 
 
+@pytest.mark.slow
 def test_what_was_asked_is_not_asked_again_but_what_failed_is(score):
     with chat_server(["no", "no", points(1, 1, 1, 1, 1)]) as server:
         assert score(server, ["mixed"])[1][0].value is None

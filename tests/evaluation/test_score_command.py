@@ -297,6 +297,7 @@ def test_bad_input_is_one_clear_line(program, arguments, expected):
     ), done.output
 
 
+@pytest.mark.slow
 def test_a_paper_of_ones_own_gets_its_points_from_the_judge_once(program, in_folder):
     (in_folder / "paper.md").write_text("# A paper\n\n" + "We fit lines by descent. " * 60)
     kinds = ["method", "method", "method", "hyperparameters", "training"]

@@ -245,6 +245,7 @@ def test_numbers_are_found_wherever_programs_put_them():
     assert found["unread"] == ["broken.py"]
 
 
+@pytest.mark.slow
 def test_a_program_is_read_from_a_file_a_folder_an_archive_and_a_git_url(tmp_path):
     import shutil
     import subprocess

@@ -343,6 +343,7 @@ def test_attempts_that_change_nothing_end_the_phase(tmp_path: Path, useless: str
     assert ended.reason.startswith("3 attempts in a row changed nothing: it ended with exit code 1")
 
 
+@pytest.mark.slow
 def test_a_change_between_begins_the_count_again(tmp_path: Path) -> None:
     same = ["why", edit("print(z)", "1 1")]
     other, last = edit("print(y)", "1 1"), edit("x = 1", "1 1")

@@ -173,6 +173,7 @@ def test_whatever_is_said_only_packages_are_run(text: str) -> None:
     assert shlex.join(words) == runs
 
 
+@pytest.mark.slow
 def test_what_a_removed_package_left_behind_is_no_package(tmp_path: Path) -> None:
     for name, metadata in (("gone-1.0", ""), ("here-2.0", "Name: here\nVersion: 2.0\n")):
         (tmp_path / f"{name}.dist-info").mkdir()

@@ -91,6 +91,7 @@ def _hold(folder: str, ready, done) -> None:
     trial.close()
 
 
+@pytest.mark.slow
 def test_a_second_process_is_refused(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     ready, done = context.Event(), context.Event()

@@ -134,6 +134,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", folder], check=True)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="tmpfs is Linux's")
 def test_a_disk_that_fills_at_any_place_leaves_what_works_once_there_is_room(
     small_disk: Path,

@@ -109,6 +109,7 @@ def test_a_local_file_is_taken_only_if_its_checksum_is_right(prepare, tmp_path, 
     assert (target / "test.txt").read_bytes() == b"changed"
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize(
     ("profile", "shape", "train", "test"),

@@ -208,6 +208,7 @@ def test_a_file_that_holds_a_program_is_refused_unrun(prepare, tmp_path):
 # Data code and metric
 
 
+@pytest.mark.slow
 def test_test_windows_are_every_fifteenth_of_the_test_sequences(made, preprocess, metric, folder):
     data = preprocess.load_motion(folder)
     expected = [

@@ -69,6 +69,7 @@ def test_labels_lie_within_the_picture():
     assert short.lines[0].label.at - 6 * len(short.lines[0].label.label) >= 58
 
 
+@pytest.mark.slow
 def test_a_history_of_twenty_thousand_rows_is_drawn_in_few_points():
     rows = [{"seed": n % 5, "epoch": n // 5, "loss": 1.0 + n % 7} for n in range(20_000)]
     [chart] = charts(rows)

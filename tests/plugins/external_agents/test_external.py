@@ -74,6 +74,7 @@ def test_at_its_limit_it_is_ended_and_what_it_left_counts(tmp_path: Path) -> Non
     assert any("did not end by itself" in warning for warning in done.outcome.warnings)
 
 
+@pytest.mark.slow
 def test_the_attempts_own_budget_refuses_and_what_it_left_counts(tmp_path: Path) -> None:
     script = "leave_program()\nstatus, answer = call()\nprint(status, answer['error']['code'])\n"
     with chat_server(["never asked"]) as server:
@@ -86,6 +87,7 @@ def test_the_attempts_own_budget_refuses_and_what_it_left_counts(tmp_path: Path)
     assert any("refused further calls: its budget" in each for each in done.outcome.warnings)
 
 
+@pytest.mark.slow
 def test_its_calls_are_limited_in_number(tmp_path: Path) -> None:
     script = "leave_program()\nprint([call()[0] for _ in range(4)])"
     agent = agent_file(tmp_path, script, limits={"calls": 2})
@@ -141,6 +143,7 @@ def test_a_model_that_is_gone_stops_the_trial(tmp_path: Path) -> None:
     assert (done.outcome.details["error"], done.outcome.details["retryable"]) == ("model", True)
 
 
+@pytest.mark.slow
 def test_a_prompt_that_is_too_long_is_the_agents_matter(tmp_path: Path) -> None:
     script = "print([call(), call()][0])\nleave_program()"
     long = {"message": "maximum context length", "code": "context_length_exceeded"}

@@ -91,6 +91,7 @@ def test_a_thousand_calls_at_once_are_answered_in_turn_within_the_limit(tmp_path
     assert len(calls_of(tmp_path)) == 300 and most <= gateway_server.SERVED
 
 
+@pytest.mark.slow
 def test_another_model_is_not_to_be_had(tmp_path: Path) -> None:
     script = "print(call(model='expensive')[1]['model'])\nleave_program()"
     with chat_server(["answer"]) as server:
@@ -129,6 +130,7 @@ def test_a_request_of_100_mb_is_refused_unread(tmp_path: Path) -> None:
     assert not calls_of(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_broken_stream_costs_what_it_cost_and_hurts_nobody(tmp_path: Path) -> None:
     script = f"""
     asked = json.dumps({{"model": "m", "stream": True, "messages": [{{"role": "user", "content": "x"}}]}})
@@ -144,6 +146,7 @@ def test_a_broken_stream_costs_what_it_cost_and_hurts_nobody(tmp_path: Path) -> 
     assert len(calls_of(tmp_path)) == 4  # they were made, so they stand in the account
 
 
+@pytest.mark.slow
 def test_no_host_but_the_gateway_is_there(tmp_path: Path) -> None:
     outside = socket.create_server(("127.0.0.1", 0))
     port = outside.getsockname()[1]
@@ -247,6 +250,7 @@ def test_a_gateway_that_ends_stops_the_trial_which_can_be_resumed(
     assert any("interrupted after 1 calls" in each for each in done.outcome.warnings)
 
 
+@pytest.mark.slow
 def test_links_and_pipes_in_the_workspace_lead_nowhere(tmp_path: Path) -> None:
     script = """
     os.symlink("/etc/passwd", "main.py")

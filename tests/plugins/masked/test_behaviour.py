@@ -41,6 +41,7 @@ ATTACKS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_gold_alone_passes_nothing(tmp_path: Path, attack: str) -> None:
     """The numbers of this program do not show what its function does: only its calls do."""
@@ -187,6 +188,7 @@ def test_draws_in_another_order_pass_and_other_draws_do_not(
     assert found.behaviour["main.py::noisy"].draws and found.by_numbers
 
 
+@pytest.mark.slow
 def test_inputs_are_of_a_seed_that_no_solver_is_told(tmp_path: Path) -> None:
     task = hand_made(
         tmp_path,

@@ -89,6 +89,7 @@ values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(values)
 def test_whatever_the_gold_is_it_passes_itself(value: object) -> None:
     found = compare(value, value)

@@ -404,6 +404,7 @@ def test_passages_for_several_functions_are_those_of_each():
     )
 
 
+@pytest.mark.slow
 def test_an_attempt_whose_numbers_are_nan_is_counted(run, tmp_path):
     from autoreproduce.plugins.masked.attempts import read_attempts
 

@@ -148,6 +148,7 @@ def test_anthropics_cache_is_given_all_that_leaves_share(paper, monkeypatch):
     )
 
 
+@pytest.mark.slow
 def test_a_leaf_without_a_usable_answer_is_not_graded_and_asked_again_by_the_same_command(paper):
     def unsure(request):
         return (

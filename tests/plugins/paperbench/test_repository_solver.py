@@ -18,6 +18,7 @@ def world(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_repository_is_planned_written_file_by_file_and_checked_once(world: Path) -> None:
     with chat_server(reply) as server:
         done = attempt_paper(world, server.base_url)
@@ -138,6 +139,7 @@ def papercoder(request) -> str:
     return "The plan: a line through the origin."
 
 
+@pytest.mark.slow
 def test_papercoder_writes_a_whole_papers_repository_in_its_three_stages(world: Path) -> None:
     with chat_server(papercoder) as server:
         done = attempt_paper(world, server.base_url, "papercoder")

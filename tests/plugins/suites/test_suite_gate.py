@@ -233,6 +233,7 @@ def test_an_error_keeps_its_words_through_the_gate() -> None:
             call(model, ["hello"], CallSite("a", "b", "c"))
 
 
+@pytest.mark.slow
 def test_a_suite_gets_through_a_provider_that_refuses_a_third_of_all_calls(tmp_path) -> None:
     lock, count = threading.Lock(), [0]
 

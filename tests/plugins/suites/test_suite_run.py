@@ -86,6 +86,7 @@ def test_changed_settings_are_refused_with_the_difference(
         assert len(server.requests) == 3
 
 
+@pytest.mark.slow
 def test_a_variant_is_the_same_in_all_its_tasks_whatever_a_command_leaves_out(
     tmp_path: Path,
 ) -> None:
@@ -258,6 +259,7 @@ def test_a_trial_killed_before_its_outcome_is_not_taken_for_finished(tmp_path: P
     assert summary.snapshot["tokens"] == 360
 
 
+@pytest.mark.slow
 def test_a_damaged_journal_stops_its_trial_alone(tmp_path: Path) -> None:
     file = lay_out(tmp_path, ("one", "two"), retry_after=[60.0])
     with chat_server([*"7" * 3, Answer(status=401), *"7" * 3]) as server:

@@ -112,6 +112,7 @@ def suite(tmp_path_factory):
     return home
 
 
+@pytest.mark.slow
 def test_the_command_writes_the_page_and_its_tables(suite, tmp_path):
     other = copytree(suite, tmp_path / "theirs")
     done = CliRunner().invoke(app, ["board", str(suite), str(other)])
@@ -128,6 +129,7 @@ def test_the_command_writes_the_page_and_its_tables(suite, tmp_path):
     assert [line["trials"] for line in first["rows"]] == [2]
 
 
+@pytest.mark.slow
 def test_a_site_has_a_page_for_each_system_task_and_trial(suite, tmp_path):
     (suite / "trials/lsm/default/1/report.html").write_text("<script>theirs</script>")
     done = CliRunner().invoke(app, ["board", str(suite), "--site", "--out", str(tmp_path / "o")])

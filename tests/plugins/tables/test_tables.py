@@ -290,6 +290,7 @@ def test_without_the_plots_extra_tables_are_written_and_the_fix_is_said(suite, m
     model.can_draw.cache_clear()
 
 
+@pytest.mark.slow
 def test_the_command_writes_tables_and_plots(suite):
     (suite / "h.csv").write_text(
         "trial,rater,method,hyperparameters,training\nfull/1,a,5,2,3\nno lineage/2,a,9,4,4\n"

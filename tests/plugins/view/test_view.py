@@ -386,6 +386,7 @@ def test_a_long_list_has_pages(many: Path) -> None:
         assert 51 <= len(labels(pages.get(f"/?{odd}").text)) <= 200, odd
 
 
+@pytest.mark.slow
 def test_a_list_is_sorted_over_all_its_pages_and_what_is_unknown_is_last(many: Path) -> None:
     pages = client_of(many)
     assert labels(pages.get("/?sort=dollars").text)[:2] == ["alone", "big 001"]
