@@ -26,6 +26,7 @@ def seconds_of(old: list[str], new: list[str]) -> float:
     return time.monotonic() - start
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [490, 2000])
 def test_a_large_edit_of_repeated_lines_is_counted_in_time(count: int) -> None:
     old = [f"a{index}" if index % 2 else "x" for index in range(count)]

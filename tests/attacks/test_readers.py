@@ -67,6 +67,7 @@ def test_a_picture_or_page_without_end_is_read_or_refused(tmp_path: Path, made: 
         assert "x.pdf" in str(error)
 
 
+@pytest.mark.slow
 def test_pages_that_hold_themselves_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(PaperError, match="damaged"):
         read(tmp_path, "x.pdf", hostile.page_loop())

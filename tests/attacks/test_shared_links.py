@@ -32,6 +32,7 @@ def host(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_links_that_double_do_not_fill_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -94,6 +94,7 @@ def test_one_number_is_one_number() -> None:
     assert number_of("none") is None
 
 
+@pytest.mark.slow
 @given(st.floats(min_value=-1e6, max_value=1e6, allow_nan=False), st.integers(0, 5))
 def test_any_number_survives_latex_markdown_and_html(value: float, digits: int) -> None:
     text = f"{value:.{digits}f}"

@@ -195,6 +195,7 @@ def test_no_text_breaks_the_reader_of_tables(inside: str) -> None:
             assert all(0 <= cell.start < cell.end <= len(text) for cell in table.cells)
 
 
+@pytest.mark.slow
 @given(st.integers(1, 4), st.integers(1, 4), st.data())
 def test_every_plain_table_is_read_in_all_three_forms(
     height: int, width: int, data: st.DataObject

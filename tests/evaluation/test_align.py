@@ -129,6 +129,7 @@ def test_replies_that_came_with_a_trial_from_another_machine_are_not_read(score)
     assert len(server.requests) == 2
 
 
+@pytest.mark.slow
 def test_the_levels_begin_alike_so_that_a_prompt_cache_finds_them(score):
     with chat_server([axes(1, 1, 1, 1), points(1, 2, 3, 4, 5)]) as server:
         score(server, ["code", "mixed"])

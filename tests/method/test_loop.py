@@ -335,6 +335,7 @@ def test_preprocess_is_given_and_stays(tmp_path: Path) -> None:
     assert "cannot be changed" in code.sent_back[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("useless", [edit("print(z)", "1 1"), "UNUSABLE"])
 def test_attempts_that_change_nothing_end_the_phase(tmp_path: Path, useless: str) -> None:
     code = Scripted(edit("print(z)"), *["why", useless] * 3)

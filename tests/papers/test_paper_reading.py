@@ -80,6 +80,7 @@ def test_latex_from_arxiv(read, server, tmp_path):
     assert (tmp_path / "trial" / "paper" / "paper.md").read_text() == paper.text
 
 
+@pytest.mark.slow
 def test_a_second_call_needs_no_network(read, server, tmp_path):
     first = read("2301.12664")
     server.requests.clear()
@@ -89,6 +90,7 @@ def test_a_second_call_needs_no_network(read, server, tmp_path):
     assert Paper.model_validate_json(first.model_dump_json()) == first
 
 
+@pytest.mark.slow
 def test_the_folder_can_be_moved(read, tmp_path):
     read("2301.12664", name="here")
     (tmp_path / "here").rename(tmp_path / "there")
@@ -115,6 +117,7 @@ def test_an_eprint_that_is_a_pdf(read, server):
     ]
 
 
+@pytest.mark.slow
 def test_a_pdf_where_there_is_no_source(read):
     paper = read("2302.00001")
     assert paper.source == "pdf"
@@ -129,11 +132,13 @@ def test_a_pdf_where_the_source_is_a_wrapper(read):
     assert "The LaTeX source could not be used" in paper.note
 
 
+@pytest.mark.slow
 def test_the_title_is_read_off_where_the_api_fails(read, server):
     server.fail("/api/", 500)
     assert read("2302.00001").title == "Small Grids for Large Equations"
 
 
+@pytest.mark.slow
 def test_a_busy_arxiv_is_tried_again(read, server):
     server.fail("/e-print/", 503, times=2)
     assert read("2301.12664").source == "latex"
@@ -185,6 +190,7 @@ def test_bad_input(read):
     assert read(digest=DIGEST).source == "digest"
 
 
+@pytest.mark.slow
 def test_a_cited_paper(server, tmp_path):
     settings = server.settings(tmp_path / "cache")
     paper = read_arxiv_text(settings, "2301.12664v1", tmp_path / "cited")
@@ -251,11 +257,13 @@ def test_a_name_that_cannot_be_followed_is_said(read, tmp_path, name):
         read(file=tmp_path / name)
 
 
+@pytest.mark.slow
 def test_a_folder(read, tmp_path):
     paper = read(file=write(tmp_path / "tex", FILES))
     assert (paper.source, len(paper.references)) == ("latex", 2)
 
 
+@pytest.mark.slow
 def test_pictures_that_markdown_links_to(read, tmp_path):
     from autoreproduce.papers.pdfium import as_png
 

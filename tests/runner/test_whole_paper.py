@@ -133,6 +133,7 @@ def test_the_corrected_experiment_alone_is_enough_and_the_others_stay() -> None:
     assert len(again.read("I cannot find it.")) == 2 and len(again.left_out) == 2
 
 
+@pytest.mark.slow
 def test_a_list_with_a_name_twice_or_a_missing_field_is_refused() -> None:
     with pytest.raises(CommandError, match="Table 1: is listed twice"):
         ExperimentsReader([TABLES]).read(plan_reply().replace("Table 2", "Table 1"))

@@ -281,6 +281,7 @@ sandbox.execute("echo ready; sleep 600; : {token}", 600, on_output=lambda text: 
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bubblewrap", "process", "process-polling"])
 def test_nothing_outlives_a_killed_caller(make, kind: str, token: str, tmp_path: Path) -> None:
     make(kind).close()

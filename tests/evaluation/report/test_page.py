@@ -294,6 +294,7 @@ def test_a_link_in_the_workspace_leads_nowhere(good_trial, tmp_path):
     assert "sk-secret" not in write_report(good_trial, darcy()).read_text()
 
 
+@pytest.mark.slow
 def test_without_a_task_the_recorded_one_is_taken(tmp_path):
     kept = darcy().model_dump(mode="json", exclude={"digest"})
     folder = whole_trial(tmp_path / "t", trial_record=record(task_json=kept))

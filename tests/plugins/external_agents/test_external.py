@@ -47,6 +47,7 @@ def test_one_file_adds_an_agent_which_is_measured_as_every_solver(tmp_path: Path
     assert (tmp_path / "trial/report.html").exists()
 
 
+@pytest.mark.slow
 def test_what_it_claims_is_not_what_its_program_gives(tmp_path: Path) -> None:
     script = """
     open("main.py", "w").write("print(1)")
@@ -58,6 +59,7 @@ def test_what_it_claims_is_not_what_its_program_gives(tmp_path: Path) -> None:
     assert "wrote no metrics.json" in done.outcome.reason
 
 
+@pytest.mark.slow
 def test_without_a_program_the_attempt_failed(tmp_path: Path) -> None:
     with chat_server([]) as server:
         done = run_agent(tmp_path, server.base_url, agent_file(tmp_path, "sys.exit(3)"))
@@ -135,6 +137,7 @@ def test_an_interrupted_agent_that_can_continues_in_its_own_folder(tmp_path: Pat
     assert not (tmp_path / "trial/workspace/.agent").exists()
 
 
+@pytest.mark.slow
 def test_a_model_that_is_gone_stops_the_trial(tmp_path: Path) -> None:
     agent = agent_file(tmp_path, "print(call()[0])\ntime.sleep(30)")
     with chat_server([Answer(status=500)]) as server:

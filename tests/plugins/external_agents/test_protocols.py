@@ -63,6 +63,7 @@ def test_chat(provider: str) -> None:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_responses(provider: str) -> None:
     items: Any = [

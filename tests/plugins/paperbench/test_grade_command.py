@@ -265,6 +265,7 @@ def test_people_are_compared_with_and_no_code_is_0_without_a_judge(paper):
         assert "0.0 of 100" in grade(paper, server).stdout and len(server.requests) == asked
 
 
+@pytest.mark.slow
 def test_runs_of_papers_make_a_table(paper):
     with chat_server(by_criterion({"loss"})) as server:
         grade(paper, server, "--out", "one")

@@ -435,6 +435,7 @@ def test_needs_come_from_the_settings_and_gpus_from_the_engine(
         assert found.sandbox.gpus == "3"
 
 
+@pytest.mark.slow
 def test_a_trial_by_hand_leases_a_gpu_and_has_the_suites_budget(tmp_path: Path) -> None:
     """The suite's own run spent the budget of its folder, or holds its GPU."""
     how = {"calls": 2, "command": "echo gpu=$CUDA_VISIBLE_DEVICES"}

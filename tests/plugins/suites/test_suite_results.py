@@ -115,6 +115,7 @@ def test_scores_name_their_judge(out: Path) -> None:
     assert [entry["scorer"] for entry in json.loads(row["scores"])] == ["mixed", "execution"]
 
 
+@pytest.mark.slow
 def test_trials_of_other_settings_have_other_digests_and_those_of_other_seeds_the_same(
     tmp_path: Path,
 ) -> None:

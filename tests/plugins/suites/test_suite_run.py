@@ -126,6 +126,7 @@ def test_empty_replies_are_the_solvers_failure_and_not_the_endpoints(tmp_path: P
     assert (summary.exit_code, summary.snapshot["counts"]["failed"]) == (0, 1)
 
 
+@pytest.mark.slow
 def test_an_endpoint_that_fails_is_tried_again_then_not_scored_and_goes_on_later(
     tmp_path: Path,
 ) -> None:

@@ -115,6 +115,7 @@ def one(tmp_path: Path) -> dict[str, Any]:
     return {**streams, "folder": tmp_path}
 
 
+@pytest.mark.slow
 def test_lines_and_objects_tell_each_trial_once(one: dict[str, Any]) -> None:
     lines = one["plain"].getvalue().splitlines()
     assert lines[0] == "counting: 2 trials, 4 at once"
@@ -139,6 +140,7 @@ def test_a_stream_that_breaks_does_not_end_the_suite(tmp_path: Path) -> None:
         assert run(lay_out(tmp_path), server.base_url, view=PlainSuite(Gone())).exit_code == 0
 
 
+@pytest.mark.slow
 def test_watch_tells_the_end_and_refuses_what_is_no_suite(
     one: dict[str, Any], tmp_path: Path
 ) -> None:

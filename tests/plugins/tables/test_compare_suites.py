@@ -61,6 +61,7 @@ def test_what_is_better_depends_on_the_measure():
     assert found["tokens"].ratio == 3 and "dollars" not in found
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=8))
 def test_turned_round_wins_are_losses(pairs):
     first = [row(str(n), a) for n, (a, _) in enumerate(pairs)]
