@@ -82,6 +82,16 @@ def test_longer_papers_take_more_and_the_phases_sum_up() -> None:
     assert not estimate(TrialKind("t", "full", "nobody's"), PRICED, []).figures
 
 
+def test_masked_functions_take_what_masked_functions_took() -> None:
+    of = {
+        writes: estimate(TrialKind("new_0,1", "small", "autoreproduce", writes), PRICED, [])
+        for writes in ("functions", "program")
+    }
+    functions, program = of["functions"]["input"], of["program"]["input"]
+    assert functions and program and functions.high < program.low
+    assert of["functions"].like == 8 and of["functions"]["seconds"] and not of["functions"].phases
+
+
 def test_trials_of_the_same_task_count_before_all_others() -> None:
     kind = TrialKind("mine", "full", "s")
     found = estimate(kind, PRICED, [own("mine", 60), own("mine", 180), own("other", 9_000)])

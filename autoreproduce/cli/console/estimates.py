@@ -117,7 +117,9 @@ def _table(each: Estimate, whole: Estimate) -> Table:
 
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
     for number, name in enumerate(("phase", "calls", "tokens in", "out", "dollars", "minutes")):
-        table.add_column(name, justify="right" if number else "left", no_wrap=True)
+        # A range that doesn't fit goes on below: one that is cut off says nothing.
+        side: Any = {"justify": "right", "min_width": 6 + 7 * (number in (2, 3))} if number else {}
+        table.add_column(name, overflow="fold", **side)
     for name, part in each.phases.items():
         table.add_row(phase_words(name), *_shown(part, "–"))
     if whole.trials > 1:

@@ -75,10 +75,14 @@ def _print(head: dict[str, Any], rows: list[Line], whole: Estimate, workers: int
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 140)
+    beside = 2 if console.width > 90 else 1
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, beside, 0, 0))
     names = ("task", "variant", "trials", "to run", "calls", "tokens", "dollars", "hours", "from")
     for number, name in enumerate(names):
-        table.add_column(name, justify="right" if 1 < number < 8 else "left", no_wrap=True)
+        least = (10, 9, 2, 2, 6, 8, 8, 6, 7)[number]
+        side: Any = {"justify": "right"} if 1 < number < 8 else {}
+        table.add_column(name, overflow="fold", min_width=least, **side)
     for (task, variant), count, part in rows:
         table.add_row(task, variant, str(count), str(part.trials), *_estimate_cells(part))
     named = "all"
@@ -87,7 +91,7 @@ def _print(head: dict[str, Any], rows: list[Line], whole: Estimate, workers: int
         named, whole = "all known", reduce(Estimate.plus, known, Estimate())
     sums = (str(head["trials"]), str(whole.trials), *_estimate_cells(whole)[:-1])
     table.add_row(named, "", *sums, style="bold")
-    Console(file=sys.stdout, width=None if sys.stdout.isatty() else 140).print(table)
+    console.print(table)
     seconds, at_once = whole["seconds"], max(min(workers, whole.trials), 1)
     hours = f"about {spread_words(seconds.times(1 / at_once), _hours)}" if seconds else "unknown"
     print(f"Hours, {workers} at once, {named}: {hours}. Budget: {head['budget'] or 'none'}.")
