@@ -143,7 +143,8 @@ def _served(own: HandedIn, data: Path, inputs: Path, draw: Draw, pair: Pair) -> 
     if own.asked.alone:
         apart = own.predict(inputs / "alone.npz", "alone")
         files = (space / PREDICTIONS, apart / PREDICTIONS)
-        made.alone = confined(moved, *files, own.asked.alone, what=PREDICTIONS, memory_gb=16.0)
+        asked = (own.asked.array, own.asked.alone)
+        made.alone = confined(moved, *files, *asked, what=PREDICTIONS, memory_gb=16.0)
     return made
 
 
@@ -218,9 +219,9 @@ def permute(weights: Path, seed: int) -> int:
     return len(real)
 
 
-def moved(whole: Path, apart: Path, step: int) -> float:
+def moved(whole: Path, apart: Path, name: str, step: int) -> float:
     """How far predictions of every `step`-th input are from those among all, in deviations."""
-    one, other = _arrays(whole)["prediction"][::step], _arrays(apart)["prediction"]
+    one, other = _arrays(whole)[name][::step], _arrays(apart)[name]
     if one.shape != other.shape:
         return 1.0
     difference = np.sqrt(np.square(one.astype(np.float64) - other).mean())

@@ -145,8 +145,8 @@ def test_a_prediction_that_moves_without_the_others_is_seen(tmp_path: Path) -> N
     for name, array in (("whole", whole), ("alone", whole[::4]), ("moved", whole[::4] + 0.1)):
         np.savez(tmp_path / f"{name}.npz", prediction=array)
     files = [tmp_path / f"{name}.npz" for name in ("whole", "alone", "moved")]
-    assert serving.moved(files[0], files[1], 4) == 0
-    assert 0.05 < serving.moved(files[0], files[2], 4) < 0.2
+    assert serving.moved(files[0], files[1], "prediction", 4) == 0
+    assert 0.05 < serving.moved(files[0], files[2], "prediction", 4) < 0.2
 
 
 def test_other_loads_on_the_same_stations_come_after_the_same_training_part(tmp_path: Path) -> None:
