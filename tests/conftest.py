@@ -13,11 +13,14 @@ from hypothesis import settings
 
 # Several tests run at once, and threads of one that wait for each other take the others' time.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# Thousands of collected tests are looked through at each full collection of garbage.
-gc.set_threshold(100_000, 50, 50)
 # How long one example takes says nothing on a busy machine.
 settings.register_profile("shared", deadline=None, max_examples=50)
 settings.load_profile("shared")
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of collected tests needn't be looked through at each collection of garbage."""
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,8 @@ import pytest
 from autoreproduce.trials.steps import ModelResult
 
 GATEWAY = "autoreproduce.plugins.external_agents.gateway"
-exchange = pytest.importorskip(f"{GATEWAY}.exchange", reason="needs the plugin external_agents")
-routes = pytest.importorskip(f"{GATEWAY}.routes", reason="needs the plugin external_agents")
+pytest.importorskip("autoreproduce.plugins.external_agents", reason="needs that plugin")
+exchange, gateway = (import_module(f"{GATEWAY}.{name}") for name in ("exchange", "server"))
 pytestmark = [
     pytest.mark.skipif(not find_spec("mcp"), reason="the mcp extra is not installed"),
     pytest.mark.slow,
@@ -47,7 +48,7 @@ def scripted_model(script: Any) -> Iterator[tuple[str, list[Any]]]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            route = routes.route_of(self.path)
+            route = gateway.route_of(self.path)
             if route is None or route.counted:
                 self.send_error(404)
                 return
