@@ -229,7 +229,7 @@ def test_code_is_held_against_its_paper_on_the_nodes(cluster: str, tmp_path: Pat
 
     with chat_server(answer) as server:
         ended_well(file, server.base_url, "--workers", "2")
-    assert len(server.requests) == 2 * 4
+    assert len(server.requests) == 2 * 3  # claims, the plan, places
     verdicts = [verdict_of(path.parent) for path in tmp_path.rglob("out/trials/**/verdict.json")]
     words = [one.verdict.word for found in verdicts if found for one in found.claims]
     assert words == ["reproduced"] * 2
