@@ -10,16 +10,13 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pages
 import pytest
 from typer.main import get_command
 
 from autoreproduce.cli.app import app
 from autoreproduce.cli.manual import manual
 from autoreproduce.plugins import installed
-
-sys.path.insert(0, str(Path(__file__).parent / "tools"))
-
-import pages
 
 # The handbook describes these, each in its pages and its commands.
 DESCRIBED = {

@@ -7,17 +7,13 @@ fails here until it says which kind it reads, or that the file is one of ours.
 import ast
 import functools
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import rooms
 
 from autoreproduce.files.handed_over import KINDS
-
-sys.path.insert(0, str(Path(__file__).parent / "tools"))
-
-import rooms
 
 pytestmark = pytest.mark.house
 PACKAGE = rooms.PACKAGE

@@ -1,11 +1,7 @@
 """The house stays one that a stranger finds their way in: rooms, layers, sizes, names."""
 
-import sys
 import tomllib
 from importlib.metadata import distribution
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent / "tools"))
 
 import pytest
 import rooms

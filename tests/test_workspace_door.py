@@ -8,16 +8,11 @@ through calls into functions of the package. A `Tree` made of it is the door, an
 from __future__ import annotations
 
 import ast
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent / "tools"))
-
 import rooms
 
 pytestmark = pytest.mark.house

@@ -137,10 +137,8 @@ def _words_behind(claim: Claim, source: Source) -> list[str]:
     """The remark that its cell has behind the number, if there is one."""
     named = (table for tables in source.forms for table in tables_named(claim.table, tables))
     cells = (cell for table in named for cell in cells_of(claim, table))
-    texts = (cell.text for cell in cells if matching_number(claim, cell))
-    return [f"printed with ({found[1]})" for text in texts if (found := WORDS_BEHIND.search(text))][
-        :1
-    ]
+    found = (WORDS_BEHIND.search(cell.text) for cell in cells if matching_number(claim, cell))
+    return [f"printed with ({words[1]})" for words in found if words][:1]
 
 
 def _with_spread(claim: Claim, source: Source) -> Claim:

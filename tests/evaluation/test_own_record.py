@@ -1,14 +1,10 @@
 """What stands behind a number: the runs of a mean, the items of a split, by the program's files."""
 
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "claims"))
-
 from claim_maker import claim, file_of
 
 from autoreproduce.claims.choices import Choice

@@ -1,13 +1,9 @@
 """A trial's runs held against the paper's claims, and what is said if these cannot be compared."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "claims"))
-
 from claim_maker import claim, file_of
 
 from autoreproduce.claims.choices import Choice

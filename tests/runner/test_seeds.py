@@ -2,16 +2,12 @@
 
 import json
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import tiny
 from chat_server import chat_server
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "claims"))
-
 from claim_maker import claim, file_of
 
 from autoreproduce import reproduce

@@ -39,18 +39,6 @@ from autoreproduce.trials.served import Pair, Served
 WEIGHTS, CODE, INPUTS, PREDICTIONS = "weights.npz", "predict.py", "inputs.npz", "predictions.npz"
 LARGEST_CODE = 16 * 2**20  # bytes
 SECONDS = 60.0  # that a start may take, beside the task's time
-CALL = f'''
-import numpy as np
-
-def arrays(name):
-    with np.load(name, allow_pickle=False) as file:
-        return {{key: file[key] for key in file}}
-
-from predict import predict
-
-found = np.asarray(predict(arrays("{WEIGHTS}"), arrays("{INPUTS}")))
-np.savez("{PREDICTIONS}", prediction=found)
-'''
 TAKE_INPUTS = f'''
 import os, sys
 import numpy as np
@@ -62,6 +50,21 @@ found = {{name: np.asarray(getattr(data, name)) for name in names}}
 np.savez("{INPUTS}", **found)
 if int(apart):
     np.savez("alone.npz", **{{name: array[:: int(apart)] for name, array in found.items()}})
+'''
+
+
+def calling(array: str) -> str:
+    """What calls `predict` and saves its result as `array`; no arguments, which code may read."""
+    return f'''
+import numpy as np
+def arrays(name):
+    with np.load(name, allow_pickle=False) as file:
+        return {{key: file[key] for key in file}}
+
+from predict import predict
+
+found = np.asarray(predict(arrays("{WEIGHTS}"), arrays("{INPUTS}")))
+np.savez("{PREDICTIONS}", {array}=found)
 '''
 
 
@@ -88,7 +91,7 @@ class HandedIn:
         if seed is not None:
             confined(permute, space / WEIGHTS, seed, what=WEIGHTS, memory_gb=16.0)
         shutil.copyfile(inputs, space / INPUTS)
-        Tree(space).write("call.py", CALL.replace("prediction=", f"{self.asked.array}="))
+        Tree(space).write("call.py", calling(self.asked.array))
         limit = SECONDS + self.task.time_limit_minutes * 60
         _run(replace(self.sandboxes, data_dir=None), space, "call.py", limit)
         return space

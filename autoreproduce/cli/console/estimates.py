@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from autoreproduce.runner.whole_paper.plan import PaperSource
 
 MOST_TABLES = 12
+# The columns, and how narrow each may become: a range that doesn't fit goes on below.
+COLUMNS = {"phase": 1, "calls": 6, "tokens in": 13, "out": 13, "dollars": 6, "minutes": 6}
 
 
 def print_preview(preview: Preview, as_json: bool) -> None:
@@ -116,10 +118,9 @@ def _table(each: Estimate, whole: Estimate) -> Table:
     from rich.table import Table
 
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-    for number, name in enumerate(("phase", "calls", "tokens in", "out", "dollars", "minutes")):
-        # A range that doesn't fit goes on below: one that is cut off says nothing.
-        side: Any = {"justify": "right", "min_width": 6 + 7 * (number in (2, 3))} if number else {}
-        table.add_column(name, overflow="fold", **side)
+    for name, least in COLUMNS.items():
+        side: Any = {} if name == "phase" else {"justify": "right"}
+        table.add_column(name, overflow="fold", min_width=least, **side)
     for name, part in each.phases.items():
         table.add_row(phase_words(name), *_shown(part, "–"))
     if whole.trials > 1:

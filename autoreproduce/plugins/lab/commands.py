@@ -101,8 +101,7 @@ def calibrate(
         )
     if attacks:
         home = out or settings.runs_dir / "attacks"
-        given = (home, settings, note, program or [])
-        caught = run_attacks(tasks, names, repeats, wanted, *given)
+        caught = run_attacks(tasks, names, repeats, wanted, home, settings, note, program or [])
         raise typer.Exit(0 if caught else 1)
     if not names:
         raise UsageError(

@@ -40,9 +40,8 @@ def _script(text: str) -> str:
     """
     if len(text) <= SCRIPT_SHOWN:
         return text
-    head, _, rest = text[: SCRIPT_SHOWN // 2].rpartition("\n")
-    rest += text[SCRIPT_SHOWN // 2 :]
-    below = [line for line in rest.splitlines() if HOW_IT_STARTS.match(line)]
+    head = text[: SCRIPT_SHOWN // 2].rpartition("\n")[0]
+    below = [line for line in text[len(head) :].splitlines() if HOW_IT_STARTS.match(line)]
     return f"{head}\n…\n" + "\n".join(below)[: SCRIPT_SHOWN // 2]
 
 

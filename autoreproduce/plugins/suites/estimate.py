@@ -17,6 +17,9 @@ from autoreproduce.runner.past_trials import TrialKind, earlier_trials, text_tok
 
 # Task and variant, trials planned, and what the unfinished ones may take.
 Line = tuple[tuple[str, str], int, Estimate]
+# The columns, and how narrow each may become; what doesn't fit goes on below.
+COLUMNS = {"task": 10, "variant": 9, "trials": 2, "to run": 2, "calls": 6, "tokens": 8}
+COLUMNS |= {"dollars": 8, "hours": 6, "from": 9}
 
 
 def print_estimate(
@@ -78,10 +81,8 @@ def _print(head: dict[str, Any], rows: list[Line], whole: Estimate, workers: int
     console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 140)
     beside = 2 if console.width > 90 else 1
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, beside, 0, 0))
-    names = ("task", "variant", "trials", "to run", "calls", "tokens", "dollars", "hours", "from")
-    for number, name in enumerate(names):
-        least = (10, 9, 2, 2, 6, 8, 8, 6, 7)[number]
-        side: Any = {"justify": "right"} if 1 < number < 8 else {}
+    for name, least in COLUMNS.items():
+        side: Any = {} if name in ("task", "variant", "from") else {"justify": "right"}
         table.add_column(name, overflow="fold", min_width=least, **side)
     for (task, variant), count, part in rows:
         table.add_row(task, variant, str(count), str(part.trials), *_estimate_cells(part))

@@ -177,8 +177,7 @@ def test_the_weights_of_the_reference_give_the_number_of_its_run(task_id, prepar
     (tmp_path / "take.py").write_text(serving.TAKE_INPUTS)
     run(task, tmp_path, "take.py", file.loader, "0", *file.served.inputs)
     (tmp_path / serving.PREDICTIONS).unlink()
-    calls = serving.CALL.replace("prediction=", f"{file.served.array}=")
-    (tmp_path / "call.py").write_text(calls)
+    (tmp_path / "call.py").write_text(serving.calling(file.served.array))
     run(task.model_copy(update={"data_dir": "/nowhere"}), tmp_path, "call.py")
     # Sampling begins with noise, of which a model that was hardly trained leaves much.
     same = 0.15 if task_id == "wcdm" else served.SAME

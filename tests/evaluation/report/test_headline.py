@@ -1,14 +1,10 @@
 """What stands first on a report, and the claims in the paper's own table."""
 
-import sys
 from pathlib import Path
 
 import pytest
-from report_trials import darcy, outcome
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "claims"))
-
 from claim_maker import claim, file_of
+from report_trials import darcy, outcome
 
 from autoreproduce.claims.verdicts.overall import Method
 from autoreproduce.claims.verdicts.trial_verdict import SeedRun
