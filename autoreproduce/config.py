@@ -67,24 +67,18 @@ class BudgetSettings(SettingsSection):
     attempt: str | None = Field(
         None, description="dollars or tokens for one attempt (masked functions, agents, baselines)"
     )
-    attempt_seconds: float | None = Field(
-        None, gt=0, description="seconds for one attempt (masked functions, agents, baselines)"
-    )
+    attempt_seconds: float | None = Field(None, gt=0, description="the same, in seconds")
     max_steps: int = Field(50, ge=1, description="steps of a tool agent, calls of a baseline")
 
 
 class MethodSettings(SettingsSection):
     """The paper's method and its ablations."""
 
-    lineage: bool = Field(
-        True, description="read the cited papers that matter most, and their code"
-    )
-    lineage_cache: bool = Field(
-        True, description="reuse what earlier trials learnt about cited papers"
-    )
+    lineage: bool = Field(True, description="read the most relevant cited papers and their code")
+    lineage_cache: bool = Field(True, description="reuse what earlier trials learnt of them")
     k: int = Field(3, ge=0, le=20, description="how many cited papers to follow")
     debug: bool = Field(True, description="fix a program that fails, up to --max-debug times")
-    refine: bool = Field(True, description="check each version against the paper and improve it")
+    refine: bool = Field(True, description="check versions against the paper and improve them")
     effort: Literal["evidence", "paper"] = Field("evidence", description="paper: review each file")
     diagrams: bool = Field(False, description="show the figures to the research agent")
     max_debug: int = Field(20, ge=0, description="attempts to fix one phase's program")
@@ -100,7 +94,7 @@ class MaskedSettings(SettingsSection):
     """Masked functions (AutoExperiment)."""
 
     retrieval: Literal["none", "full", "passages", "oracle"] = Field(
-        "passages", description="how much of the paper a solver of masked functions sees"
+        "passages", description="how much of the paper a solver sees"
     )
     stub: Literal["signature", "docstring", "oracle"] = Field(
         "docstring",
@@ -120,10 +114,8 @@ class Limits(SettingsSection):
     memory_gb: float = Field(8.0, gt=0, description="for a program and all its processes")
     cpus: float = Field(2.0, gt=0, description="processors a program may use")
     processes: int = Field(512, gt=0, description="processes and threads at once")
-    disk_gb: float = Field(
-        10.0, gt=0, description="most a program may write, in one file and in all"
-    )
-    output_kb: int = Field(64, gt=0, description="kept of each stream, half head and half tail")
+    disk_gb: float = Field(10.0, gt=0, description="most a program may write")
+    output_kb: int = Field(64, gt=0, description="kept of each stream, head and tail")
     output_mb: int = Field(200, gt=0, description="stop a program that prints more")
 
 
@@ -151,12 +143,10 @@ class PaperSettings(SettingsSection):
 
     mineru: bool = Field(False, description="read PDFs with MinerU")
     mineru_tier: Literal["flash", "basic", "standard", "advanced"] = Field(
-        "flash", description="how thoroughly MinerU reads"
+        "flash", description="MinerU's thoroughness"
     )
     mineru_url: str | None = Field(None, description="a MinerU server")
-    offline: bool = Field(
-        False, description="fetch nothing; use the task's digest and the lineage cache"
-    )
+    offline: bool = Field(False, description="fetch nothing: use the digest and the lineage cache")
     arxiv_api: str = Field("https://export.arxiv.org/api/query", description="arXiv's API")
     arxiv_url: str = Field("https://arxiv.org", description="where arXiv's files are")
     github_api: str = Field("https://api.github.com", description="GitHub's API")
@@ -192,7 +182,7 @@ class Settings(SettingsSection):
         1, ge=1, le=100, description="runs of the final program, each with its own seed"
     )
     readings_minutes: float | None = Field(
-        None, ge=0, description="for other readings; 0: none [as the runs took, 5 to 30 for all]"
+        None, ge=0, description="minutes for other readings; 0: none [as long as the runs, 5 to 30]"
     )
     cache_dir: Path = Field(user_cache_path("autoreproduce"), description="data, papers, lineage")
     runs_dir: Path = Field(Path("runs"), description="where trials go")

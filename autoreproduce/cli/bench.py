@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from autoreproduce.task import Task
 
 app = CommandApp(cls=PlainGroup)
-Given = Annotated[Path | None, typer.Option(help="a folder of published files you have")]
+Given = Annotated[Path | None, typer.Option(help="published files you have")]
 
 
 @app.callback()

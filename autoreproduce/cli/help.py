@@ -6,7 +6,7 @@ first, and `--help-all` shows the rest in panels by subsystem. An option without
 
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import typer
@@ -93,14 +93,20 @@ def write_panels(formatter: Any, panels: dict[str, Rows]) -> None:
     column = max(lefts, default=0) + 4
     for title, rows in panels.items():
         formatter.write(f"\n{title}:\n")
-        for left, right in rows:
-            lines = textwrap.wrap(right, formatter.width - column)
-            if len(left) + 4 > column:
-                lines = ["", *lines]
-            first, *others = lines or [""]
-            formatter.write(f"  {left:<{column - 2}}{first}".rstrip() + "\n")
-            for line in others:
-                formatter.write(f"{'':<{column}}{line}\n")
+        for line in option_lines(rows, formatter.width, column):
+            formatter.write(f"  {line}\n")
+
+
+def option_lines(rows: Rows, width: int, column: int) -> Iterator[str]:
+    """Names at the left, what they mean from `column` on; a long name has its own line."""
+    for left, right in rows:
+        lines = textwrap.wrap(right, width - column)
+        if len(left) + 4 > column:
+            lines = ["", *lines]
+        first, *others = lines or [""]
+        yield f"{left:<{column - 2}}{first}".rstrip()
+        for line in others:
+            yield f"{'':<{column - 2}}{line}"
 
 
 def _short_row(left: str, right: str) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 from typer.main import get_command
 
 from autoreproduce.cli.app import GROUPS, app
-from autoreproduce.cli.help import Rows, option_panels
+from autoreproduce.cli.help import Rows, option_lines, option_panels
 
 SHARED = 2  # commands that describe an option alike: it's then listed once, under Settings
 OTHER = {"Options": "Common", "Advanced": "Common", "Arguments": "Common"}
@@ -17,11 +17,14 @@ HEAD = """# Commands
 
 `python -m autoreproduce.cli.manual > docs/commands.md` makes this page.
 
-`autoreproduce` without a command is `autoreproduce reproduce`. Every [setting](#settings) is also
-an environment variable (`--max-debug` is `AUTOREPRODUCE_MAX_DEBUG`) and a key of
-`autoreproduce.toml` (`max_debug = 5`). A flag beats the environment, which beats the file. API keys
-come from the environment only. `COMMAND --help` says which settings of a group a command takes.
+`autoreproduce` alone means `autoreproduce reproduce`. Names in capitals without dashes are
+arguments, in this order, before the options. Every [setting](#settings) is also an environment
+variable (`--max-debug` is `AUTOREPRODUCE_MAX_DEBUG`) and a key of `autoreproduce.toml`
+(`max_debug = 5`). A flag beats the environment, which beats the file. API keys come from the
+environment only. `COMMAND --help` says which settings of a group a command takes; most take some of
+the [common](#common-settings) ones.
 """
+WIDTH, COLUMN = 100, 26  # characters of a line, and where what an option means begins
 
 
 def manual() -> str:
@@ -41,19 +44,19 @@ def manual() -> str:
         parts += [_page(*page, shared) for page in pages]
     parts.append("## Settings\n")
     for title, rows in shared.items():
-        parts += [f"### {title} settings\n", *_list(rows), ""]
+        parts += [f"### {title} settings\n", _list(rows)]
     return "\n".join(parts).rstrip("\n") + "\n"
 
 
 def _commands(name: str, command: Any, parent: Any) -> list[tuple[str, str, dict[str, Rows]]]:
-    """(usage, help, panels) of a command, or of each command of a group."""
+    """(name, help, panels) of a command, or of each command of a group."""
     ctx = command.context_class(command, info_name=name, parent=parent)
     if hasattr(command, "commands"):
         return [
             page for each, one in command.commands.items() for page in _commands(each, one, ctx)
         ]
-    usage = " ".join([ctx.command_path, *command.collect_usage_pieces(ctx)])
-    return [(usage, _sentence(command.help), option_panels(command, ctx))]
+    text = " ".join(command.help.split()).replace("<", "&lt;")
+    return [(ctx.command_path.partition(" ")[2], text, option_panels(command, ctx))]
 
 
 def _shared(pages: list[dict[str, Rows]]) -> dict[str, Rows]:
@@ -70,31 +73,24 @@ def _shared(pages: list[dict[str, Rows]]) -> dict[str, Rows]:
     return found
 
 
-def _page(usage: str, text: str, panels: dict[str, Rows], shared: dict[str, Rows]) -> str:
-    """One command: its usage, its own options, and the groups it takes settings of."""
+def _page(name: str, text: str, panels: dict[str, Rows], shared: dict[str, Rows]) -> str:
+    """One command: its own options, and the groups it takes settings of."""
     taken = {row for rows in panels.values() for row in rows}
     common = {row for rows in shared.values() for row in rows}
-    name = usage.split(" [", maxsplit=1)[0].split(" ", 1)[1]
-    title = " ".join(word for word in name.split() if word.islower())
-    lines = [f"### {title}\n", f"`{usage}`\n", f"{text}\n"]
-    if own := [row for rows in panels.values() for row in rows if row not in common]:
-        lines += [*_list(own), ""]
     also = [
         f"[{panel.lower()}](#{panel.lower()}-settings)"
         for panel, rows in shared.items()
-        if taken.intersection(rows)
+        if panel != "Common" and taken.intersection(rows)
     ]
-    if also:
-        lines.append(f"Settings: {', '.join(also)}.\n")
+    settings = f" Settings: {', '.join(also)}." if also else ""
+    lines = [f"### {name}\n", f"{text}{settings}\n"]
+    if own := [row for rows in panels.values() for row in rows if row not in common]:
+        lines.append(_list(own))
     return "\n".join(lines)
 
 
-def _list(rows: Rows) -> list[str]:
-    return [f"- `{left.replace('|', '/')}`: {_sentence(right)}" for left, right in rows]
-
-
-def _sentence(text: str) -> str:
-    return " ".join(text.split()).replace("<", "&lt;")
+def _list(rows: Rows) -> str:
+    return "\n".join(["```text", *option_lines(rows, WIDTH, COLUMN), "```\n"])
 
 
 if __name__ == "__main__":

@@ -26,9 +26,9 @@ app = CommandApp()
 @app.command()
 def report(
     *,
-    folder: Annotated[Path, typer.Argument(help="a trial's folder, or a suite's")],
+    folder: Annotated[Path, typer.Argument(help="a trial's or suite's folder")],
     pdf: Annotated[
-        bool, typer.Option("--pdf", help="of a trial: print it too, by Chromium")
+        bool, typer.Option("--pdf", help="also make a PDF of a trial's, with Chromium")
     ] = False,
 ) -> None:
     """Write a trial's report again, or a suite's static site."""

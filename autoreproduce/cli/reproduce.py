@@ -69,15 +69,14 @@ def reproduce(
     claim: Annotated[
         list[str] | None,
         typer.Option(
-            help='a number of the paper in your words, "ROW: METRIC = VALUE ± SPREAD"; may be '
-            "repeated",
+            help='a number of the paper, "ROW: METRIC = VALUE ± SPREAD"; repeatable',
             rich_help_panel=ADVANCED,
         ),
     ] = None,
     experiment: Annotated[
         list[str] | None,
         typer.Option(
-            help='of the plan of --arxiv or --paper, as "Table 2", main, all; may be repeated',
+            help='of the plan of --arxiv or --paper, as "Table 2", main, all; repeatable',
             rich_help_panel=ADVANCED,
         ),
     ] = None,
@@ -87,11 +86,9 @@ def reproduce(
     out: TrialFolder = None,
     trial: TrialNumber = 1,
     require: Require = None,
-    solver: Annotated[
-        str, typer.Option(help="what attempts it: a baseline's name, or agent:NAME")
-    ] = "autoreproduce",
+    solver: Annotated[str, typer.Option(help="a baseline, or agent:NAME")] = "autoreproduce",
     instruction: Annotated[
-        str, typer.Option(help="what else the agents must know", rich_help_panel=ADVANCED)
+        str, typer.Option(help="anything else the model must know", rich_help_panel=ADVANCED)
     ] = "",
     dry_run: DryRun = False,
     notify: Notify = None,
@@ -173,12 +170,9 @@ def resume(
     *,
     folder: Annotated[Path, typer.Argument(help="a trial's folder")],
     settings: Settings,
-    data: Annotated[
-        Path | None, typer.Option(help="the data that it was made with, if it was")
-    ] = None,
+    data: Annotated[Path | None, typer.Option(help="the data it was made with")] = None,
     solver: Annotated[
-        str | None,
-        typer.Option(help="the solver that it was made with, if that is module:Class of yours"),
+        str | None, typer.Option(help="the solver it was made with, if it's your module:Class")
     ] = None,
     require: Require = None,
     notify: Notify = None,

@@ -21,8 +21,7 @@ from autoreproduce.config import Settings
 
 app = CommandApp()
 Judges = Annotated[
-    list[str] | None,
-    typer.Option("--judge", help="a judge's model, provider:name; may be repeated"),
+    list[str] | None, typer.Option("--judge", help="a judge's model, provider:name; repeatable")
 ]
 Repeats = Annotated[int, typer.Option(min=1, help="readings by each judge")]
 Points = Annotated[
@@ -59,23 +58,21 @@ DataAt = Annotated[
 RequirementsFile = Annotated[
     Path | None,
     typer.Option(
-        "--requirements",
-        help="file of packages the program needs: h5py, yacs==0.1.8",
-        rich_help_panel=ADVANCED,
+        "--requirements", help="file of packages: h5py, yacs==0.1.8", rich_help_panel=ADVANCED
     ),
 ]
 BesideFiles = Annotated[
     list[Path] | None,
     typer.Option(
         "--beside",
-        help="a file of yours beside the program while it runs, not judged; may be repeated",
+        help="your file beside the program, not judged; repeatable",
         rich_help_panel=ADVANCED,
     ),
 ]
 CarriedNames = Annotated[
     list[str] | None,
     typer.Option(
-        help="a file of the program over 100 MB that its run needs; may be repeated",
+        help="a file over 100 MB that the run needs; repeatable",
         metavar="NAME",
         rich_help_panel=ADVANCED,
     ),
@@ -83,15 +80,13 @@ CarriedNames = Annotated[
 ShowClaims = Annotated[
     bool,
     typer.Option(
-        "--show-claims",
-        help="print the claims' keys, under which the program writes its numbers, and exit",
-        rich_help_panel=ADVANCED,
+        "--show-claims", help="print the keys for --metric-from, and exit", rich_help_panel=ADVANCED
     ),
 ]
 ClaimTexts = Annotated[
     list[str] | None,
     typer.Option(
-        help="hold the run against a number of the paper: 'ROW: METRIC = VALUE'",
+        help='a number of the paper, "ROW: METRIC = VALUE ± SPREAD"; repeatable',
         rich_help_panel=ADVANCED,
     ),
 ]
@@ -100,10 +95,10 @@ SystemName = Annotated[
     typer.Option(help="who wrote the program, as tables name it", rich_help_panel=ADVANCED),
 ]
 Floors = Annotated[
-    list[str] | None, typer.Option(help="exit 1 below it; may be repeated", metavar="LEVEL=VALUE")
+    list[str] | None, typer.Option(help="exit 1 below it; repeatable", metavar="LEVEL=VALUE")
 ]
 ReferencePath = Annotated[
-    str | None, typer.Option(help="a reference program, not the task's", rich_help_panel=ADVANCED)
+    str | None, typer.Option(help="your own reference program", rich_help_panel=ADVANCED)
 ]
 OwnMetric = Annotated[
     str | None,
@@ -151,7 +146,7 @@ def score(
     reference: ReferencePath = None,
     metric: OwnMetric = None,
     instruction: Annotated[
-        str, typer.Option(help="what else the judge must know", rich_help_panel=ADVANCED)
+        str, typer.Option(help="anything else the model must know", rich_help_panel=ADVANCED)
     ] = "",
     json: Json = False,
 ) -> None:

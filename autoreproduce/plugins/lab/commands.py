@@ -28,10 +28,9 @@ if TYPE_CHECKING:
     from autoreproduce.plugins.lab.discrimination import DiscriminationRow
 
 app = CommandApp()
-Given = Annotated[Path | None, typer.Option(help="a folder of published files you have")]
+Given = Annotated[Path | None, typer.Option(help="published files you have")]
 Judges = Annotated[
-    list[str] | None,
-    typer.Option("--judge", help="a judge's model, provider:name; may be repeated"),
+    list[str] | None, typer.Option("--judge", help="a judge's model, provider:name; repeatable")
 ]
 Repeats = Annotated[int, typer.Option(min=1, help="readings by each judge")]
 Points = Annotated[
@@ -64,8 +63,7 @@ def calibrate(
         bool, typer.Option("--attacks", help="run and score programs that fake a result instead")
     ] = False,
     program: Annotated[
-        list[str] | None,
-        typer.Option(help="of --attacks only this, by name, or honest (several: repeat)"),
+        list[str] | None, typer.Option(help="for --attacks: only this, or honest; repeatable")
     ] = None,
     controls: Annotated[
         bool,
@@ -127,17 +125,16 @@ def discriminate(
         int, typer.Option(min=0, help="runs a program, from --seed on; 0: structures alone")
     ] = 3,
     program: Annotated[
-        list[str] | None,
-        typer.Option(help="run only this, by name or role (several: repeat), e.g. baseline"),
+        list[str] | None, typer.Option(help="only this, by name or role (baseline); repeatable")
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="a file for the table: Markdown, or JSON lines with --json")
     ] = None,
     recorded: Annotated[
-        bool, typer.Option("--recorded", help="show what the tasks' folders hold, and run nothing")
+        bool, typer.Option("--recorded", help="show the recorded results, run nothing")
     ] = False,
     drawn: Annotated[
-        bool, typer.Option("--drawn", help="run each on secret draws, beside the reference there")
+        bool, typer.Option("--drawn", help="run on secret draws, beside the reference")
     ] = False,
     settings: Settings,
     data: Given = None,
@@ -214,13 +211,13 @@ def verify(
     ] = "",
     claim: Annotated[
         list[str] | None,
-        typer.Option(help='a number of the paper, "ROW: METRIC = VALUE"; may be repeated'),
+        typer.Option(help='a number of the paper, "ROW: METRIC = VALUE ± SPREAD"; repeatable'),
     ] = None,
-    run: Annotated[str | None, typer.Option(help="how it is run, if you know: a bash line")] = None,
+    run: Annotated[str | None, typer.Option(help="a bash line that runs it, if you know")] = None,
     metric_from: Annotated[
         list[str] | None,
         typer.Option(
-            help="where a claim's number is written: KEY=FILE:PLACE; then no model is asked",
+            help="where a claim's number is; then no model is asked",
             metavar="KEY=FILE:PLACE",
             rich_help_panel=ADVANCED,
         ),
@@ -228,7 +225,7 @@ def verify(
     carry: Annotated[
         list[str] | None,
         typer.Option(
-            help="a file over 100 MB of the code that its run needs; may be repeated",
+            help="a file over 100 MB that the run needs; repeatable",
             metavar="NAME",
             rich_help_panel=ADVANCED,
         ),
@@ -239,7 +236,7 @@ def verify(
     trial: Annotated[int, typer.Option(min=1, help="which attempt of the same command")] = 1,
     require: Require = None,
     instruction: Annotated[
-        str, typer.Option(help="what else is to be known of the code", rich_help_panel=ADVANCED)
+        str, typer.Option(help="anything else the model must know", rich_help_panel=ADVANCED)
     ] = "",
     dry_run: DryRun = False,
     json: Json = False,

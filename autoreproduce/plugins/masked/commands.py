@@ -27,9 +27,7 @@ Results = Annotated[
 Functions = Annotated[
     list[str] | None, typer.Option(help="FILE::NAME or FILE::CLASS.NAME; repeatable")
 ]
-Requirements = Annotated[
-    Path | None, typer.Option(help="file of packages the code needs: numpy==1.26.4")
-]
+Requirements = Annotated[Path | None, typer.Option(help="file of packages: h5py, yacs==0.1.8")]
 Most = Annotated[
     int, typer.Option(min=1, help="functions to choose if none are named", rich_help_panel=ADVANCED)
 ]
@@ -67,9 +65,7 @@ def mask(
         "taskset"
     ),
     paper: Annotated[Path | None, typer.Option(help="the paper's text: .txt or .md")] = None,
-    data: Annotated[
-        Path | None, typer.Option(help="folder with the data, $DATA_DIR in the sandbox")
-    ] = None,
+    data: Annotated[Path | None, typer.Option(help="the data, $DATA_DIR in the sandbox")] = None,
     requirements: Requirements = None,
     workers: Workers = 1,
     describe: Described = False,
@@ -145,25 +141,22 @@ def dataset(
     prove: Annotated[
         bool, typer.Option("--prove", help="run each task's proof; writes proofs.jsonl")
     ] = False,
-    n: Annotated[
-        str, typer.Option(help="of --prove and --harbor: how many functions are masked")
-    ] = "0..3",
+    n: Annotated[str, typer.Option(help="for --prove, --harbor: masked functions")] = "0..3",
     sample: Annotated[
-        int | None, typer.Option(min=1, help="of --prove and --harbor: so many tasks of each n")
+        int | None, typer.Option(min=1, help="for --prove, --harbor: tasks for each n")
     ] = None,
     workers: Workers = 1,
     data: Annotated[
-        Path | None, typer.Option(help="of --prove and --harbor: folder with the data, $DATA_DIR")
+        Path | None, typer.Option(help="for --prove, --harbor: the data, $DATA_DIR")
     ] = None,
     gold: Annotated[
-        Literal["set", "here"],
-        typer.Option(help="of --prove: here takes the numbers the code gives on this machine"),
+        Literal["set", "here"], typer.Option(help="for --prove: here uses this machine's numbers")
     ] = "set",
     harbor: Annotated[
-        Path | None, typer.Option(help="write tasks for Harbor, a folder each, by --n and --sample")
+        Path | None, typer.Option(help="write tasks for Harbor, by --n and --sample")
     ] = None,
     renamed: Annotated[
-        Path | None, typer.Option(help="write the set again, without papers and with other names")
+        Path | None, typer.Option(help="write the set without papers, with other names")
     ] = None,
     settings: Settings,
 ) -> None:
@@ -204,9 +197,7 @@ def dataset(
 @settings_options((*ONE_MODEL, "budget"), main=("model", "base_url", "budget"))
 def passes(
     *,
-    folder: Annotated[
-        Path, typer.Argument(help="a suite's folder with attempts on masked functions")
-    ],
+    folder: Annotated[Path, typer.Argument(help="a suite's folder")],
     at: Annotated[str, typer.Option(help="Pass@k for these, e.g. 1,3")] = "1",
     by: Annotated[
         str, typer.Option(help="verify by some of agreement,checker,reader", metavar="A,B")

@@ -61,17 +61,15 @@ def grade(
         bool,
         typer.Option(
             "--provided",
-            help="data and models are given: leaves that ask for them weigh 0",
+            help="data and models are given, so leaves asking for them weigh 0",
             rich_help_panel=ADVANCED,
         ),
     ] = False,
-    full: Annotated[
-        bool, typer.Option("--full", help="all leaves, of what `rerun` ran; else Code-Dev")
-    ] = False,
+    full: Annotated[bool, typer.Option("--full", help="all leaves, on what `rerun` ran")] = False,
     labels: Annotated[
         Path | None,
         typer.Option(
-            help="people's graded tree: how far the judge agrees", rich_help_panel=ADVANCED
+            help="people's graded tree, to compare the judge with", rich_help_panel=ADVANCED
         ),
     ] = None,
     json: Json = False,

@@ -30,21 +30,16 @@ Trust = Annotated[
     bool,
     typer.Option(
         "--trust",
-        help="the file is mine: it may import solvers, and name addresses, paths and sandboxes",
+        help="trust the file: it may import solvers and name addresses, paths and sandboxes",
     ),
 ]
 MaskedCounts = Annotated[
     Several | None,
-    typer.Option(
-        help="of autoexperiment: how many functions are masked, e.g. 1,2", rich_help_panel=ADVANCED
-    ),
+    typer.Option(help="autoexperiment: masked functions, e.g. 1,2", rich_help_panel=ADVANCED),
 ]
 Gold = Annotated[
     str | None,
-    typer.Option(
-        help="of autoexperiment: here takes the numbers the code gives on this machine",
-        rich_help_panel=ADVANCED,
-    ),
+    typer.Option(help="autoexperiment: here uses this machine's numbers", rich_help_panel=ADVANCED),
 ]
 
 
@@ -62,7 +57,7 @@ def suite(
     ] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="trials at once")] = None,
     executor: Annotated[
-        str | None, typer.Option(help="what attempts the trials: local, slurm, ray")
+        str | None, typer.Option(help="where trials run: local, slurm, ray")
     ] = None,
     budget: Annotated[
         str | None, typer.Option(help="for the whole suite: dollars, or '1000000 tokens'")
@@ -76,7 +71,7 @@ def suite(
     model: Annotated[str | None, typer.Option(help="short for --set model=...")] = None,
     base_url: Annotated[str | None, typer.Option(help="short for --set base_url=...")] = None,
     price: Annotated[str | None, typer.Option(help="short for --set price=...")] = None,
-    data: Annotated[Path | None, typer.Option(help="a folder of published files you have")] = None,
+    data: Annotated[Path | None, typer.Option(help="published files you have")] = None,
     out: Annotated[Path | None, typer.Option(help="the suite's folder [runs/suites/NAME]")] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="print the plan and what it may take")
@@ -84,7 +79,7 @@ def suite(
     dataset: Annotated[
         Path | None,
         typer.Option(
-            help="of autoexperiment, paperbench: the tasks' folder, e.g. a clone",
+            help="autoexperiment, paperbench: the tasks' folder, e.g. a clone",
             rich_help_panel=ADVANCED,
         ),
     ] = None,

@@ -54,14 +54,12 @@ def board(
     ] = None,
     submission: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE", help="run the programs of this file too; may be repeated"),
+        typer.Option(metavar="FILE", help="run the programs of this file too; repeatable"),
     ] = None,
     profile: Annotated[str, typer.Option(help="only trials of this profile")] = "",
-    out: Annotated[
-        Path | None, typer.Option(help="where the page and its tables go [first DIR/board]")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="[first DIR/board]")] = None,
     site: Annotated[
-        bool, typer.Option("--site", help="also a page for each system, task and trial, to host")
+        bool, typer.Option("--site", help="also a page per system, task and trial")
     ] = False,
     json: Json = False,
 ) -> None:
