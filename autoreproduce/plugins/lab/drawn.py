@@ -25,6 +25,7 @@ from autoreproduce.task import Task
 from autoreproduce.trials.folders import refuse_links
 from autoreproduce.trials.journal import write_whole
 from autoreproduce.trials.measurement import read_measurement
+from autoreproduce.trials.trial import Trial
 
 LEVELS = ("execution", "integrity")
 FILE = "drawn.json"
@@ -123,6 +124,10 @@ def _drawn_run(
     score_all(request)
     measured = read_measurement(place / "trial")
     value = measured.value if measured else None
+    if value is None:
+        outcome = Trial.read(place / "trial").outcome
+        why = outcome.reason if outcome else "it was not measured"
+        note(f"{program.what} has no number: {why} (see {place}; delete it to run it again)")
     pair = measured.pair if measured else None
     told = None
     if pair and pair.low is not None and value is not None:

@@ -32,16 +32,21 @@ baseline:
 """
 
 
-@pytest.mark.slow
-def test_on_a_draw_a_program_is_told_by_the_references_number_there(tmp_path, monkeypatch):
+def drawn_flags(tmp_path, monkeypatch, baseline=BASELINE):
+    """What runs the tiny task's programs on one secret draw."""
     skip_without_bubblewrap()
     what = {"arxiv": None, "title": "T", "method": "M", "dataset": "D", "metric": "error"}
     made = new_task("tiny", into=tmp_path / "reproducebench", **what)
     text = (made / "task.yaml").read_text().replace("not_run: not measured yet", BAND, 1)
-    (made / "task.yaml").write_text(text + BASELINE)
+    (made / "task.yaml").write_text(text + baseline)
     monkeypatch.setattr(reproducebench, "folder", lambda name: tmp_path / name)
     flags = [f"--runs-dir={tmp_path / 'runs'}", f"--cache-dir={tmp_path / 'cache'}"]
-    flags += ["--seeds=1", "--sandbox=bubblewrap", "--drawn"]
+    return [*flags, "--seeds=1", "--sandbox=bubblewrap", "--drawn"]
+
+
+@pytest.mark.slow
+def test_on_a_draw_a_program_is_told_by_the_references_number_there(tmp_path, monkeypatch):
+    flags = drawn_flags(tmp_path, monkeypatch)
     done = CliRunner().invoke(app, ["bench", "discriminate", "tiny", *flags])
     assert done.exit_code == 0, done.output
     own, simple = json.loads((tmp_path / "runs" / "drawn-tiny-small" / "drawn.json").read_text())
@@ -61,6 +66,15 @@ def test_on_a_draw_a_program_is_told_by_the_references_number_there(tmp_path, mo
         simple,
     ]
     assert again.exit_code == 0
+
+
+@pytest.mark.slow
+def test_a_program_that_fails_on_a_draw_is_said_to(tmp_path, monkeypatch):
+    flags = drawn_flags(tmp_path, monkeypatch, BASELINE.replace("weights -= 0", "raise OSError"))
+    flags += ["--program", "baseline"]
+    done = CliRunner().invoke(app, ["bench", "discriminate", "tiny", *flags])
+    assert "weights as they are drawn has no number: the run failed: exit code 1" in done.output
+    assert "| tiny | weights as they are drawn | 0 | – |" in done.output
 
 
 def test_what_is_not_drawn_is_refused(tmp_path):
