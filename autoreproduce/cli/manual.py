@@ -90,7 +90,8 @@ def _page(name: str, text: str, panels: dict[str, Rows], shared: dict[str, Rows]
 
 
 def _list(rows: Rows) -> str:
-    return "\n".join(["```text", *option_lines(rows, WIDTH, COLUMN), "```\n"])
+    shown = [(left.removesuffix(" TEXT"), right) for left, right in rows]
+    return "\n".join(["```text", *option_lines(shown, WIDTH, COLUMN), "```\n"])
 
 
 if __name__ == "__main__":
