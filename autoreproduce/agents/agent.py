@@ -8,6 +8,7 @@ and a trial can be resumed from its journal alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from autoreproduce.agents.continuing import continued
@@ -52,6 +53,15 @@ MAX_REFUSED = 3  # replies in a row, over all prompts
 MAX_PARTS = 8  # of one reply that the limit on its length cuts
 
 
+@dataclass(frozen=True)
+class ToShow:
+    """What a reply asked to see first: the conversation goes on with it. Whoever shows something
+    sees to it that this ends.
+    """
+
+    text: str
+
+
 class Agent:
     """One role (`research` or `code`) played by one model."""
 
@@ -92,16 +102,17 @@ class Agent:
         self,
         name: str,
         allowed: Collection[str],
-        carry_out: Callable[[Parsed], Value],
+        carry_out: Callable[[Parsed], Value | ToShow],
         **variables: Any,
     ) -> Value:
-        """What `carry_out` makes of the reply's command. A reply that breaks the grammar, or whose
-        command `carry_out` refuses by CommandError, is sent back with the error, twice at most.
+        """What `carry_out` makes of the reply's command; ToShow carries the conversation on. A
+        reply that breaks the grammar, or whose command `carry_out` refuses by CommandError, is
+        sent back with the error, twice at most.
 
         Raises ReplyError if the third one cannot be carried out either.
         """
 
-        def read(reply: str) -> Value:
+        def read(reply: str) -> Value | ToShow:
             parsed = parse(reply, allowed)
             self.refused = 0  # it tries: what it asks for may still not be possible
             made = carry_out(parsed)
@@ -119,7 +130,7 @@ class Agent:
         """
         return self.checked(name, lambda reply: read_structured(reply, schema), **variables)
 
-    def checked(self, name: str, read: Callable[[str], Value], **variables: Any) -> Value:
+    def checked(self, name: str, read: Callable[[str], Value | ToShow], **variables: Any) -> Value:
         """What `read` makes of the reply; if it raises CommandError, the reply is sent back once
         with the error.
 
@@ -128,18 +139,22 @@ class Agent:
         return self._usable(name, read, 2, variables)
 
     def _usable(
-        self, name: str, read: Callable[[str], Value], calls: int, variables: dict[str, Any]
+        self,
+        name: str,
+        read: Callable[[str], Value | ToShow],
+        calls: int,
+        variables: dict[str, Any],
     ) -> Value:
         """What `read` makes of the first reply that it accepts, out of `calls`; whoever watches
         sees why one was refused.
         """
-        messages = self._opening(name, (), variables)
-        for _ in range(calls):
+        messages, left = self._opening(name, (), variables), calls
+        while left:
             reply = self._converse(name, messages)
             try:
                 found = read(reply)
             except CommandError as error:
-                problem = str(error)
+                problem, left = str(error), left - 1
                 self.journal.note(f"{name}: refused: {problem.splitlines()[0]}")
                 self._count_refused(name, problem, reply)
                 messages = [
@@ -149,7 +164,9 @@ class Agent:
                 ]
             else:
                 self.refused = 0
-                return found
+                if not isinstance(found, ToShow):
+                    return found
+                messages = [*messages, ai(reply), human(found.text)]
         raise ReplyError(
             f"{self.journal.phase_name}/{name}: {calls} replies that cannot be used ({problem})"
         )

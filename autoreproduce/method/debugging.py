@@ -3,6 +3,8 @@ own.
 
 The paper found two steps to work better than one. A command that cannot be carried out is asked for
 again at once; if that stays so it costs the attempt, and the next prompt says why (`history`).
+Before it edits, the code agent may look: short scripts run in a copy of the program's folder, so
+that nothing of theirs is left to the program. Where nothing isolates them, none are run.
 """
 
 from __future__ import annotations
@@ -10,10 +12,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from autoreproduce.agents.agent import ToShow
 from autoreproduce.agents.commands import Bash, Cannot
-from autoreproduce.errors import ReplyError
+from autoreproduce.errors import CommandError, ReplyError
 from autoreproduce.method.choices import choice_lines, open_lines
 from autoreproduce.method.phase import GaveUpError
+from autoreproduce.sandboxes.policy import installs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +26,10 @@ if TYPE_CHECKING:
     from autoreproduce.method.phase import Phase
     from autoreproduce.method.results import Run
     from autoreproduce.method.workbench import Workbench
+
+MOST_SCRIPTS = 3  # that one question may look with
+SCRIPT_SECONDS = 60.0
+IN_A_COPY = 'd=$(mktemp -d) && trap \'rm -rf "$d"\' EXIT && cp -r . "$d" && cd "$d" || exit 1'
 
 
 def find_cause(
@@ -45,9 +53,7 @@ def fix(
     """
     shown = prompt_values(bench, phase, run, _files_to_show(bench, phase, run))
     values = {**shown, "analysis": analysis, "problem": problem, "history": history}
-    allowed = {"EDIT", "BASH", "CANNOT"}
-    values["install"] = True
-    return carry_out(bench, phase.file, "debug/edit", allowed, analysis, values)
+    return carry_out(bench, phase.file, "debug/edit", {"EDIT", "BASH", "CANNOT"}, analysis, values)
 
 
 def fix_once(bench: Workbench, phase: Phase, run: Run, problem: str, history: Sequence[str]) -> str:
@@ -81,10 +87,14 @@ def carry_out(
     """Ask for a command and carry it out; the line about it for the history. One that cannot be
     carried out is asked for again in the same conversation.
     """
+    scripts, may_look = list[str](), getattr(bench.sandbox, "isolated", True)
 
-    def done(parsed: Parsed) -> str:
+    def done(parsed: Parsed) -> str | ToShow:
         if isinstance(parsed.command, Bash):
-            return bench.install(parsed.command)
+            if installs(parsed.command.command) or not may_look:
+                return bench.install(parsed.command)
+            scripts.append(parsed.command.command)
+            return ToShow(_look(bench, scripts))
         if isinstance(parsed.command, Cannot):
             raise GaveUpError(parsed.command.reason)
         reason = why or parsed.thought
@@ -92,10 +102,21 @@ def carry_out(
         ranges = (f"EDIT {e.first} {e.last} {e.path or file}" for e in parsed.edits)
         return f"{', '.join(ranges)}: {_one_line(reason)}"
 
+    looks = {"scripts": MOST_SCRIPTS if may_look else 0, "seconds": round(SCRIPT_SECONDS)}
     try:
-        return bench.code.ask_and_apply(prompt, allowed, done, **values)
+        return bench.code.ask_and_apply(prompt, allowed, done, **values, **looks)
     except ReplyError as error:
         return str(error)
+
+
+def _look(bench: Workbench, scripts: Sequence[str]) -> str:
+    """What the latest script gives. Raises CommandError if there were too many."""
+    if len(scripts) > MOST_SCRIPTS:
+        raise CommandError(f"{MOST_SCRIPTS} scripts were run already: edit now")
+    command = f"{IN_A_COPY}\n{scripts[-1]}"
+    run = bench.run(command, min(SCRIPT_SECONDS, bench.run_seconds), "look")
+    left = MOST_SCRIPTS - len(scripts)
+    return f"It gave: {run.report}\nAnswer what is asked above ({left} more scripts may be run)."
 
 
 def _files_to_show(bench: Workbench, phase: Phase, run: Run) -> list[str]:

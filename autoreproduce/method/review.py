@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
+from autoreproduce.agents.agent import ToShow
 from autoreproduce.agents.commands import ShowSection, Update
 from autoreproduce.errors import CommandError, ReplyError
 from autoreproduce.method.choices import correct_choices, reviewed_lines
@@ -22,7 +23,7 @@ from autoreproduce.papers.passages import nearest_within
 from autoreproduce.papers.sections import section_named, sections, with_headings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from autoreproduce.agents.commands import Parsed
     from autoreproduce.method.phase import Phase
@@ -73,7 +74,11 @@ def _feedback(bench: Workbench, phase: Phase, run: Run, earlier: Sequence[str]) 
         "passages": "" if bench.reads_paper else _passages(bench, phase.stage),
     }
 
-    def corrected(parsed: Parsed) -> Parsed:
+    may_ask, shown = bool(bench.paper) and not bench.reads_paper, list[str]()
+
+    def corrected(parsed: Parsed) -> Parsed | ToShow:
+        if isinstance(parsed.command, ShowSection):
+            return ToShow(next_section(bench, parsed.command.heading, shown))
         if isinstance(parsed.command, Update):
             before = bench.summaries.texts[stage]
             summary = replaced(before, parsed.command.summary or before)
@@ -82,7 +87,9 @@ def _feedback(bench: Workbench, phase: Phase, run: Run, earlier: Sequence[str]) 
                 bench.summaries.put(stage, summary)
         return parsed
 
-    command = _reply(bench, values, corrected).command
+    allowed = {"UPDATE", "SUBMIT", *(["SECTION"] if may_ask else [])}
+    values["may_ask"] = may_ask
+    command = bench.research.ask_and_apply("debug/review", allowed, corrected, **values).command
     return bench.blank(command.feedback) if isinstance(command, Update) else None
 
 
@@ -99,34 +106,25 @@ def replaced(text: str, given: str) -> str:
     return text if pairs else given
 
 
-def _reply(
-    bench: Workbench, values: dict[str, Any], corrected: Callable[[Parsed], Parsed]
-) -> Parsed:
-    """The review's verdict. It may first ask for sections of the paper, which are then shown."""
-    shown: list[tuple[str, str]] = []
-    while True:
-        more = bool(bench.paper) and len(shown) < MOST_SECTIONS and not bench.reads_paper
-        allowed = {"UPDATE", "SUBMIT", *(["SECTION"] if more else [])}
-        values |= {"sections": tuple(shown), "may_ask": more}
-        parsed = bench.research.ask_and_apply("debug/review", allowed, corrected, **values)
-        if not isinstance(parsed.command, ShowSection):
-            return parsed
-        heading = parsed.command.heading
-        earlier = sum(heading.casefold() == asked.casefold() for asked, _ in shown)
-        shown.append((heading, section_shown(bench, heading, earlier)))
-
-
-def section_shown(bench: Workbench, heading: str, earlier: int = 0) -> str:
-    """A section of the paper within the limit; one that was shown before continues. Without one of
-    that name, what is nearest to the words, and which sections there are. Claimed values are
-    withheld.
+def next_section(bench: Workbench, heading: str, shown: list[str]) -> str:
+    """A section of the paper within the limit; one of `shown`, to which it is added, continues.
+    Without one of that name, what is nearest to the words, and which sections there are. Claimed
+    values are withheld. Raises CommandError if there were too many.
     """
+    if len(shown) == MOST_SECTIONS:
+        raise CommandError(f"{MOST_SECTIONS} sections were shown already: answer now")
+    shown.append(heading.casefold())
+    text = _section(bench, heading, shown.count(shown[-1]) - 1)
+    return f"{heading}:\n{text}\n\nAnswer what is asked above."
+
+
+def _section(bench: Workbench, heading: str, earlier: int) -> str:
     paper = with_headings(bench.blank(bench.whole_paper))
     found = section_named(paper, heading)
     if found:
         begin, end = earlier * SHOWN_OF_PAPER, (earlier + 1) * SHOWN_OF_PAPER
         if not found[begin:].strip():
-            return "It was shown to its end above."
+            return "It was shown to its end."
         left = len(found) - end
         rest = f"\n[… {left} more characters: ask for it once more, or for a subsection]"
         return found[begin:end] + (rest if left > 0 else "")
@@ -151,4 +149,4 @@ def _passages(bench: Workbench, stage: str) -> str:
 def improve(bench: Workbench, phase: Phase, run: Run, feedback: str) -> str:
     """Have the code agent carry out `feedback`; the line about it for the history."""
     values = {**prompt_values(bench, phase, run, phase.others), "feedback": feedback}
-    return carry_out(bench, phase.file, "debug/improve", {"EDIT"}, feedback, values)
+    return carry_out(bench, phase.file, "debug/improve", {"EDIT", "BASH"}, feedback, values)

@@ -1,4 +1,4 @@
-"""What the agents' Bash command may do: install packages, and nothing else.
+"""How the agents' Bash command may install packages.
 
 A command is parsed word by word and written again, so that what the shell gets contains no word
 that was not understood. Whatever tool the agent names, pip installs: every sandbox has it, and it
@@ -29,6 +29,13 @@ DROPPED = ("-q", "--quiet", "-y", "--yes", "--no-cache-dir", "--user", "--no-inp
 OTHER_NAMES = {"pytorch": "torch"}  # conda's name -> pip's
 CONDA = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)=([0-9][A-Za-z0-9.*]*)(?:=[A-Za-z0-9_.*]+)?")
 FORM = "write it as: pip install NAME NAME==VERSION"
+
+
+def installs(command: str) -> bool:
+    """Whether a Bash command is to install something; `check_install` says whether it may."""
+    words = tuple(command.split())
+    apt = words[:1] in (("apt",), ("apt-get",))
+    return apt or any(words[: len(start)] == start for start in INSTALLERS)
 
 
 def check_install(command: str, allowed: str) -> Packages:

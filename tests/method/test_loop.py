@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sandbox_helpers import skip_without_bubblewrap
 
 from autoreproduce.agents.agent import Agent
 from autoreproduce.config import Settings
@@ -127,11 +128,10 @@ def test_a_review_asks_for_sections_of_the_paper_and_is_shown_them(tmp_path: Pat
     ended, _ = run(tmp_path, Scripted(edit("x = 1")), research, paper=paper)
     assert ended.status == "matched"
     gates = "# 4 Gates\nWhat a gate is.\n## 4.1 Clamp\nTo one; [withheld]."
-    second, third = (research.variables[n]["sections"] for n in (1, 2))
-    assert second[0] == ("4. Gates", gates)
-    assert "There are: 1 Intro; 4 Gates; 4.1 Clamp; 5 End" in third[1][1]
-    assert [each["may_ask"] for each in research.variables] == [True, True, False]
-    assert "SECTION cannot be used in this step" in research.sent_back[0]
+    first, second, third = research.sent_back
+    assert first.startswith(f"4. Gates:\n{gates}")
+    assert "There are: 1 Intro; 4 Gates; 4.1 Clamp; 5 End" in second
+    assert "2 sections were shown already" in third
 
 
 def test_edits_of_two_files_are_made_together_or_not_at_all(tmp_path: Path) -> None:
@@ -366,16 +366,16 @@ def test_a_section_over_the_limit_continues_when_it_is_asked_for_again(tmp_path:
     paper = "# 1 Intro\nA gate.\n# 2 Long\n" + "word " * 2_000 + "the end. 94.3\n"
     research = Scripted("SECTION: 2", "SECTION: 2", "SUBMIT")
     run(tmp_path, Scripted(edit("x = 1")), research, paper=paper)
-    (_, first), (_, second) = research.variables[2]["sections"]
+    first, second = research.sent_back
     assert "more characters: ask for it once more" in first and "the end" not in first
-    assert second.endswith("the end. [withheld]")
+    assert "the end. [withheld]" in second
 
 
 def test_a_section_is_found_by_the_number_that_its_paragraph_begins_with(tmp_path: Path) -> None:
     paper = "A title\n\n1. A gate. It opens at 94.3.\n\n2. A door. It is shut.\n"
     research = Scripted("SECTION: 2", "SUBMIT")
     run(tmp_path, Scripted(edit("x = 1")), research, paper=paper)
-    ((_, shown),) = research.variables[1]["sections"]
+    (shown,) = research.sent_back
     assert "It is shut." in shown and "gate" not in shown
 
 
@@ -383,6 +383,52 @@ def test_a_section_that_is_not_there_shows_what_is_nearest(tmp_path: Path) -> No
     paper = "\n\n".join(["Weather is fine. " * 60] * 9 + ["A gate opens at 94.3 by half."])
     research = Scripted("SECTION: The gate", "SUBMIT")
     run(tmp_path, Scripted(edit("x = 1")), research, paper=paper)
-    shown = research.variables[1]["sections"][0][1]
-    assert shown.startswith("There is no such section.\n\nNearest")
-    assert "A gate opens at [withheld] by half." in shown and len(shown) < 3_200
+    (shown,) = research.sent_back
+    assert "There is no such section.\n\nNearest" in shown
+    assert "A gate opens at [withheld] by half." in shown and len(shown) < 3_300
+
+
+def test_where_nothing_isolates_it_no_script_runs(tmp_path: Path) -> None:
+    code = Scripted(edit("1 / 0"), f"Bash touch {tmp_path}/there", edit("x = 2", "1 1"))
+    ended, _ = run(tmp_path, code, Scripted("SUBMIT"), effort="evidence")
+    assert ended.status == "matched" and not (tmp_path / "there").exists()
+    assert "Bash only installs packages" in code.sent_back[0]
+    assert code.variables[1]["scripts"] == 0
+
+
+@pytest.mark.slow
+def test_the_code_agent_looks_by_a_script_whose_files_do_not_stay(tmp_path: Path) -> None:
+    skip_without_bubblewrap()
+    script = (
+        "import method, pathlib\npathlib.Path('method.py').write_text('gone')\nprint(method.x + 40)"
+    )
+    look = f"Bash\n~~~\npython - <<'END'\n{script}\nEND\n~~~"
+    code = Scripted(edit("x = 2\nif __name__ == '__main__': 1 / 0"), look, edit("x = 3", "2 2"))
+    ended, bench = run(tmp_path, code, Scripted("SUBMIT"), effort="evidence", sandbox="bubblewrap")
+    assert (ended.status, ended.attempts) == ("matched", 1)
+    assert "exit code 0\nstdout:\n~~~\n42\n~~~" in code.sent_back[0]
+    assert bench.files["method.py"] == "x = 2\nx = 3\n"
+    assert bench.workspace.read("method.py") == bench.files["method.py"]
+
+
+@pytest.mark.slow
+def test_after_three_scripts_an_edit_is_due(tmp_path: Path) -> None:
+    skip_without_bubblewrap()
+    fixed = edit("x = 2", "1 1")
+    code = Scripted(edit("1 / 0"), *["Bash ls; exit 3"] * 4, fixed)
+    ended, _ = run(tmp_path, code, Scripted("SUBMIT"), effort="evidence", sandbox="bubblewrap")
+    assert (ended.status, ended.attempts) == ("matched", 1)
+    assert "exit code 3" in code.sent_back[2] and "method.py" in code.sent_back[2]
+    assert "3 scripts were run already: edit now" in code.sent_back[3]
+
+
+@pytest.mark.slow
+def test_what_a_review_asks_for_may_be_looked_into_first(tmp_path: Path) -> None:
+    skip_without_bubblewrap()
+    code = Scripted(
+        edit("x = 1"), "Bash python -c 'import method; print(method.x)'", edit("x = 2", "1 1")
+    )
+    research = Scripted("UPDATE\n## Feedback\nx is two", "SUBMIT")
+    ended, bench = run(tmp_path, code, research, sandbox="bubblewrap")
+    assert ended.status == "matched" and "~~~\n1\n~~~" in code.sent_back[0]
+    assert bench.files["method.py"] == "x = 2\n"

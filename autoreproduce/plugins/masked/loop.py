@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoreproduce.agents.agent import Agent
+from autoreproduce.agents.agent import Agent, ToShow
 from autoreproduce.agents.commands import Bash, ShowSection
 from autoreproduce.agents.parsing import parse
 from autoreproduce.errors import CommandError, ReplyError, UsageError
@@ -21,7 +21,7 @@ from autoreproduce.files.tree import Tree
 from autoreproduce.method.development import develop, start_of_loop
 from autoreproduce.method.literature_review import Summaries
 from autoreproduce.method.phase import Phase
-from autoreproduce.method.review import MOST_SECTIONS, section_shown
+from autoreproduce.method.review import next_section
 from autoreproduce.method.workbench import Workbench
 from autoreproduce.plugins.masked.answering import MaskedSolver, functions_of
 from autoreproduce.plugins.masked.clones import twin_pairs
@@ -187,27 +187,25 @@ def _specification(bench: MaskedBench, functions: Sequence[tuple[str, str]]) -> 
     """What the functions are to do. Where only passages are shown, the research agent may first ask
     for sections of the paper.
     """
-    shown: list[tuple[str, str]] = []
-    while True:
-        more = bool(bench.full_paper) and len(shown) < MOST_SECTIONS
-        reply = bench.research.ask(
-            "specify",
-            paper=bench.paper,
-            passages=bench.passages,
-            experiments=bench.experiments,
-            files=list(bench.files.items()),
-            others=bench.mentions,
-            calls=bench.calls,
-            like=bench.like,
-            functions=functions,
-            sections=tuple(shown),
-            may_ask=more,
-        )
-        heading = _asked_for(reply) if more else ""
-        if not heading:
-            return reply
-        earlier = sum(heading.casefold() == asked.casefold() for asked, _ in shown)
-        shown.append((heading, section_shown(bench, heading, earlier)))
+    shown: list[str] = []
+
+    def read(reply: str) -> str | ToShow:
+        heading = _asked_for(reply) if bench.full_paper else ""
+        return ToShow(next_section(bench, heading, shown)) if heading else reply
+
+    return bench.research.checked(
+        "specify",
+        read,
+        paper=bench.paper,
+        passages=bench.passages,
+        experiments=bench.experiments,
+        files=list(bench.files.items()),
+        others=bench.mentions,
+        calls=bench.calls,
+        like=bench.like,
+        functions=functions,
+        may_ask=bool(bench.full_paper),
+    )
 
 
 def _asked_for(reply: str) -> str:
