@@ -93,6 +93,16 @@ _HIGHER = (
     "acc accuracy f1 auc auroc map ap miou iou dice dsc psnr ssim bleu rouge recall "
     "precision ndcg hit mrr r2 score reward return success correlation win "
 )
+# less of an error's decrease isn't better
+_CHANGE = re.compile(
+    r"\b(decrease|reduction|increase|gain|improvement|drop|change|difference|ratio|variance|std"
+    r"|deviation)\b"
+)
+# "mean of the errors" has the direction of errors, "degree of the best fit" has none
+_AMOUNT = re.compile(
+    r"\b(mean|average|median|lowest|highest|best|worst|minimum|maximum|final|rate|percentage"
+    r"|fraction|share|number|amount|value|level)\b.* of "
+)
 _DIRECTION = re.compile(
     r"\b(?:(?P<word>lower|higher|match)(?:\s+is\s+better)?|(?P<goal>minimi[sz]e|maximi[sz]e)d?)\b",
     re.IGNORECASE,
@@ -106,10 +116,16 @@ GRAMMAR = (
 
 
 def direction_of(metric: str) -> str | None:
-    """Which way is better of a metric with a common name; None if its name does not tell."""
+    """Which way is better of a metric with a common name; None if its name does not tell, as of
+    "MSE reduction" and "degree of the lowest MSE".
+    """
     if "↓" in metric or "↑" in metric:
         return "lower" if "↓" in metric else "higher"
-    named = re.sub(r"[^a-z0-9]+", " ", metric.casefold()).split()
+    spelt = re.sub(r"[^a-z0-9]+", " ", metric.casefold())
+    if _CHANGE.search(spelt):
+        return None
+    about = spelt if _AMOUNT.match(spelt) else spelt.partition(" of ")[0]
+    named = about.split()
     if any(f" {word} " in f" {_LOWER}" for word in named):
         return "lower"
     return "higher" if any(f" {word} " in f" {_HIGHER}" for word in named) else None

@@ -249,6 +249,22 @@ def test_directions_that_names_tell() -> None:
     assert direction_of("sparsity") is None
 
 
+@pytest.mark.parametrize(
+    ("metric", "better"),
+    [
+        ("MSE reduction", None),
+        ("decrease of the test MSE from OLS", None),
+        ("polynomial degree of the lowest test MSE", None),
+        ("std of accuracy", None),
+        ("rate of success", "higher"),
+        ("accuracy of the best epoch", "higher"),
+        ("lowest test MSE", "lower"),
+    ],
+)
+def test_what_is_said_of_a_metric_has_no_direction_of_it(metric: str, better: str | None) -> None:
+    assert direction_of(metric) == better
+
+
 def test_a_file_is_frozen_with_its_rules() -> None:
     file = file_of(claim(94.3), claim(92.2, id="alpha", row=("Alpha",), is_baseline=True))
     text = file.to_json()
