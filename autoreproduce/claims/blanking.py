@@ -150,6 +150,8 @@ def _claim_cells(claim: Claim, table: PaperTable, tables: Sequence[PaperTable]) 
     named = bool(claim.table) and table in tables_named(claim.table, tables)
     if not cells and named:
         return [cell for cell in table.cells if _holds_result(claim, cell)]
+    if not cells and claim.source == "user":
+        return [cell for cell in table.cells if _may_be_of_user(claim, cell)]
     return [
         cell
         for cell in cells
@@ -164,6 +166,19 @@ def _repeats_claim(claim: Claim, cell: Cell) -> bool:
     there = set(name_of(" ".join((*cell.row_path, *cell.column))).split())
     names = (claim.metric.replace("_", " "), *claim.column)
     return any(named_in(word, there) for name in names for word in words(name))
+
+
+def _may_be_of_user(claim: Claim, cell: Cell) -> bool:
+    """True for the number of a claim that's in the user's words, where a heading has one of them,
+    or it has too many digits to be there by chance.
+    """
+    if not _holds_result(claim, cell):
+        return False
+    there = set(name_of(" ".join((*cell.row_path, *cell.column))).split())
+    named = [word for name in claim.headings for word in words(name)]
+    meant = [number for number in cell.numbers if is_value_of(claim, number, cell.factor)]
+    long = any(digits_of(number) >= _ENOUGH_DIGITS for number in meant)
+    return long or any(named_in(word, there) for word in named)
 
 
 def _holds_result(claim: Claim, cell: Cell) -> bool:

@@ -203,6 +203,15 @@ def _number_fields(printed: Printed) -> dict[str, object]:
     }
 
 
+def claims_to_read(task: Task) -> bool:
+    """Whether a paper's claims are read from it: a benchmark's task brings its own, and of a task
+    of your own the claims that you name are what's measured, unless they come beside an experiment
+    of the paper's.
+    """
+    alone = task.own and bool(task.user_claims) and not (task.experiment or task.experiments)
+    return task.claims is None and not alone
+
+
 def claims_of_task(task: Task) -> ClaimsFile | None:
     """The claims that a task brings, the user's put over them; None if it brings none, so that
     they have to be read from the paper. The user's alone stand for themselves.

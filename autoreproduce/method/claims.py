@@ -17,7 +17,12 @@ from autoreproduce.claims.blanking import blank_values
 from autoreproduce.claims.check import check_in_texts, readable_tables
 from autoreproduce.claims.claim import CLAIMS, KEY, Claim, ClaimsFile, claims_of, not_stated
 from autoreproduce.claims.replies import read_claims, read_fenced
-from autoreproduce.claims.user_claims import claims_of_task, read_user_claims, with_user_claims
+from autoreproduce.claims.user_claims import (
+    claims_of_task,
+    claims_to_read,
+    read_user_claims,
+    with_user_claims,
+)
 from autoreproduce.errors import CommandError, ReaderError, ReplyError
 from autoreproduce.files.confined import confined
 from autoreproduce.method.paper_notes import PaperNote, quoted_notes
@@ -53,8 +58,8 @@ def freeze_claims(
     A trial that is resumed has those that were frozen then. Raises UsageError if that file was
     changed.
     """
-    brought = claims_of_task(task)
-    if brought is not None and task.claims is not None:
+    brought = None if claims_to_read(task) else claims_of_task(task)
+    if brought is not None:
         found = FrozenClaims(brought)
     elif read is not None:
         found = replace(read, file=with_user_claims(read.file, read_user_claims(task.user_claims)))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from autoreproduce.agents.shared_replies import copy_paper
-from autoreproduce.claims.user_claims import claims_of_task
+from autoreproduce.claims.user_claims import claims_of_task, claims_to_read
 from autoreproduce.method.choices import cited_by_choices, take_choices, write_choices
 from autoreproduce.method.claims import (
     blanked_task,
@@ -104,7 +104,7 @@ def literature_review(state: State, runtime: Runtime[Context]) -> State:
     bench.paper, bench.reads_paper = read.body, at_once
     if not at_once:
         return {"bench": bench, "reading": None}
-    brought = claims_of_task(task) if task.claims is not None else None
+    brought = None if claims_to_read(task) else claims_of_task(task)
     given = to_measure(brought) if brought is not None else []
     bench.blank = blanker(given)
     bench.task = blanked_task(task, bench.blank)

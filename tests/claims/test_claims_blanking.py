@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autoreproduce.claims.blanking import WITHHELD, blank_values, leaks
+from autoreproduce.claims.user_claims import read_user_claim
 
 OURS = claim(94.3, spread=std(0.2), row=("Zeta",))
 ALPHA = claim(92.2, id="alpha", row=("Alpha",), is_baseline=True)
@@ -270,3 +271,18 @@ def test_the_table_that_a_claim_names_is_withheld_though_its_headings_were_lost(
 def test_a_price_opens_no_equation() -> None:
     text = "It costs $5 and has a success rate of 97.0, for $10 more."
     assert blank_values(text, UNITS) == text.replace("97.0", WITHHELD)
+
+
+@pytest.mark.parametrize("said", ["Zeta, CIFAR: hits = 94.3%", "best of CIFAR: hits = 92.2"])
+@pytest.mark.parametrize("text", [LATEX, MARKDOWN, HTML])
+def test_a_table_that_holds_a_users_claim_is_withheld_though_nobody_said_where(
+    text: str, said: str
+) -> None:
+    blanked = blank_values(text, [read_user_claim(said)])
+    assert "92.2" not in blanked and "0.25" not in blanked and "11.2" in blanked
+
+
+def test_a_users_short_number_needs_a_word_of_its_claim_in_a_heading() -> None:
+    table = "| Model | Acc |\n|---|---|\n| Zeta | 0.3 |\n"
+    assert "0.3" not in blank_values(table, [read_user_claim("of Zeta: hits = 0.3")])
+    assert "0.3" in blank_values(table, [read_user_claim("Beta: hits = 0.3")])

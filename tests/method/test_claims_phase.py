@@ -250,11 +250,18 @@ def test_the_code_agents_task_has_settings_and_no_results() -> None:
 
 
 @pytest.mark.slow
-def test_the_users_claims_stand_beside_the_papers(tmp_path: Path) -> None:
+def test_the_users_claims_stand_beside_those_of_the_papers_experiment(tmp_path: Path) -> None:
     users = ["Ours / MSE: MSE = 0.01", "Ours: seconds = 3 lower"]
-    asked = Asked(tmp_path, [RIGHT], TASK.model_copy(update={"user_claims": users}))
+    task = TASK.model_copy(update={"user_claims": users, "experiment": "Table 1"})
+    asked = Asked(tmp_path, [RIGHT], task)
     assert asked.values == {
         "mse": 0.01,  # in place of the paper's, under its key
         "least_squares_mse": 0.02,
         "ours_seconds": 3.0,
     }
+
+
+def test_without_an_experiment_the_users_claims_are_all_that_is_measured(tmp_path: Path) -> None:
+    users = ["Ours: MSE = 0.01", "Ours: seconds = 3 lower"]
+    asked = Asked(tmp_path, [], TASK.model_copy(update={"user_claims": users}))
+    assert asked.values == {"ours_mse": 0.01, "ours_seconds": 3.0} and not asked.requests
