@@ -98,6 +98,7 @@ def _first_that_works(
                 return _new_sandbox(name, settings, workspace, options)
         except SandboxError as failed:  # an engine without an image, or no means to build one
             error = failed
+            options["note"](f"Sandbox {name} is passed over: {failed.what}")
         errors[name] = error
     reasons = [f"{name}: {error}" for name, error in errors.items()]
     raise SandboxError(

@@ -18,6 +18,7 @@ MOST_ROWS, MOST_LINE, MOST_WORDS, MOST_VALUES = 2000, 400, 3, 12
 _PARTS = re.compile(r"[\s,;|=:()\[\]]+")
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?%?|nan|[-+]?inf", re.IGNORECASE)
 _OF = re.compile(r"(\d{1,9})/(\d{1,9})")
+_EXPECTED = re.compile(r"\s*expected E\d+\b")  # what `experiment_execution/write.md` has printed
 STALLED = 60.0  # seconds without a step
 BARS = "▁▂▃▄▅▆▇█"
 
@@ -27,7 +28,8 @@ def row_of(line: str) -> tuple[Row, float | None]:
     row: Row = _json_row(line) if line.lstrip().startswith("{") else {}
     share: float | None = None
     words: list[str] = []
-    for part in [] if row else _PARTS.split(line[:MOST_LINE].strip()):
+    plain = not row and not _EXPECTED.match(line)
+    for part in _PARTS.split(line[:MOST_LINE].strip()) if plain else []:
         of = _OF.fullmatch(part)
         if of or _NUMBER.fullmatch(part):
             name = " ".join(words[-MOST_WORDS:])

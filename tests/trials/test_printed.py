@@ -21,6 +21,7 @@ from autoreproduce.trials.printed import PrintedSteps, printed_rows, row_of, spa
         ("Step 100 of 400 | loss nan", {"Step": 100, "loss": None}, None),
         ('{"step": 5, "loss": 0.25, "note": "x", "on": true}', {"step": 5, "loss": 0.25}, None),
         ("reading 40 samples of shape (40, 43, 43)", {}, None),
+        ("expected E1: yes, loss 0.24 in the first epoch, 0.22 in the last", {}, None),
         ("{" * 300, {}, None),
         ("", {}, None),
     ],

@@ -182,11 +182,24 @@ def _draw_against_people(axes: Any, judged: Sequence[tuple[TrialRow, float]]) ->
         axes.legend()
 
 
-def save_figure(figure: Any, path: Path) -> Path:
-    """Write a plot as SVG, never through a link. Raises TrialError if it cannot be written."""
+# A plot on a dark page: its white and black, which it writes as styles of its own, change places.
+_DARK = (
+    "<style>@media (prefers-color-scheme: dark) { svg { fill: #e9e7e3 } "
+    '[style*="fill: #ffffff"] { fill: #1b1d21 !important } '
+    '[style*="stroke: #000000"] { stroke: #a8a49d !important } }</style>'
+)
+
+
+def svg_of(figure: Any) -> str:
+    """A plot as SVG that is dark where the page is."""
     image = BytesIO()
     figure.savefig(image, format="svg", metadata={"Date": None})
-    write_whole(path, image.getvalue().decode())
+    return image.getvalue().decode().replace("</defs>", f"{_DARK}</defs>", 1)
+
+
+def save_figure(figure: Any, path: Path) -> Path:
+    """Write a plot as SVG, never through a link. Raises TrialError if it cannot be written."""
+    write_whole(path, svg_of(figure))
     return path
 
 

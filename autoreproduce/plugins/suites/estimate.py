@@ -5,7 +5,7 @@ import sys
 from collections.abc import Collection
 from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from autoreproduce.evaluation.report.wording import short_count
 from autoreproduce.models.budget import Budget
@@ -15,11 +15,13 @@ from autoreproduce.plugins.suites.plan import Plan, Planned
 from autoreproduce.runner.estimate import Estimate, dollar_words, estimate, spread_words
 from autoreproduce.runner.past_trials import TrialKind, earlier_trials, text_tokens
 
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
+
 # Task and variant, trials planned, and what the unfinished ones may take.
 Line = tuple[tuple[str, str], int, Estimate]
-# The columns, and how narrow each may become; what doesn't fit goes on below.
-COLUMNS = {"task": 10, "variant": 9, "trials": 2, "to run": 2, "calls": 6, "tokens": 8}
-COLUMNS |= {"dollars": 8, "hours": 6, "from": 9}
+FIGURES = ("calls", "tokens", "dollars", "hours", "from")
+NARROW = 120  # columns of a terminal below which a range stands below its figure
 
 
 def print_estimate(
@@ -76,29 +78,50 @@ def _wanted(plan: Plan, planned: Planned) -> TrialKind:
 
 def _print(head: dict[str, Any], rows: list[Line], whole: Estimate, workers: int) -> None:
     from rich.console import Console
-    from rich.table import Table
 
     console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 140)
-    beside = 2 if console.width > 90 else 1
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, beside, 0, 0))
-    for name, least in COLUMNS.items():
-        side: Any = {} if name in ("task", "variant", "from") else {"justify": "right"}
-        table.add_column(name, overflow="fold", min_width=least, **side)
-    for (task, variant), count, part in rows:
-        table.add_row(task, variant, str(count), str(part.trials), *_estimate_cells(part))
+    known = [part for _, _, part in rows if part.like]
     named = "all"
-    if whole.trials and not whole.like:  # of a solver nothing is known: what the others may take
-        known = [part for _, _, part in rows if part.like]
+    if known and not whole.like:  # of a solver nothing is known: what the others may take
         named, whole = "all known", reduce(Estimate.plus, known, Estimate())
-    sums = (str(head["trials"]), str(whole.trials), *_estimate_cells(whole)[:-1])
-    table.add_row(named, "", *sums, style="bold")
-    console.print(table)
+    cells = [
+        [task, variant, str(count), str(part.trials), *_estimate_cells(part)]
+        for (task, variant), count, part in rows
+    ]
+    sums = [str(head["trials"]), str(whole.trials), *_estimate_cells(whole)[:-1], ""]
+    console.print(_table([*cells, [named, "", *sums]], console.width < NARROW))
     seconds, at_once = whole["seconds"], max(min(workers, whole.trials), 1)
     hours = f"about {spread_words(seconds.times(1 / at_once), _hours)}" if seconds else "unknown"
     print(f"Hours, {workers} at once, {named}: {hours}. Budget: {head['budget'] or 'none'}.")
     print(f"Folder: {head['folder']}")
     for note in _notes(rows):
         print(note)
+
+
+def _table(cells: list[list[str]], narrow: bool) -> "RichTable":
+    """A row a task and variant, the last the sums; narrow: a variant below its task, too."""
+    from rich.table import Table
+
+    names = ["task", "variant", "trials", "to run", *FIGURES]
+    if narrow:
+        names = ["task", "to run", *FIGURES]
+        cells = [
+            [f"{task}\n {variant}", run if run == count else f"{run} of {count}", *_stacked(rest)]
+            for task, variant, count, run, *rest in cells
+        ]
+    beside = 1 if narrow else 2
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, beside, 0, 0))
+    for name in names:
+        left = name in ("task", "variant", "from")
+        table.add_column(name, overflow="fold", justify="left" if left else "right")
+    for row in cells[:-1]:
+        table.add_row(*row)
+    table.add_row(*cells[-1], style="bold")
+    return table
+
+
+def _stacked(cells: list[str]) -> list[str]:
+    return [cell.replace(" ", "\n", 1) for cell in cells]
 
 
 def _notes(rows: list[Line]) -> list[str]:

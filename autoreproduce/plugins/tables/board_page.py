@@ -8,7 +8,6 @@ their script in it.
 import base64
 import os
 from collections.abc import Sequence
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -20,7 +19,7 @@ from autoreproduce.evaluation.report.page import render, whole_page
 from autoreproduce.evaluation.statistics import MeanEstimate
 from autoreproduce.evaluation.tables.model import Cell, Table, can_draw, plot_label
 from autoreproduce.evaluation.tables.rows import TrialRow, published_rows
-from autoreproduce.evaluation.tables.write import cell_text, make_folder
+from autoreproduce.evaluation.tables.write import cell_text, make_folder, svg_of
 from autoreproduce.plugins.tables.board import COSTS, SCORES, System, groups_of, shared_tasks
 from autoreproduce.trials.journal import write_whole
 
@@ -82,9 +81,7 @@ def _plot(systems: Sequence[System], tasks: Sequence[str]) -> str:
 
     figure = Figure(figsize=(7, 4.2), layout="constrained")
     _draw(figure.subplots(), _points(systems, tasks, cost, score), cost, score)
-    image = BytesIO()
-    figure.savefig(image, format="svg", metadata={"Date": None})
-    return f"data:image/svg+xml;base64,{base64.b64encode(image.getvalue()).decode()}"
+    return f"data:image/svg+xml;base64,{base64.b64encode(svg_of(figure).encode()).decode()}"
 
 
 def _known_of_all(systems: Sequence[System], tasks: Sequence[str], names: Sequence[str]) -> str:

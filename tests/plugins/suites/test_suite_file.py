@@ -15,7 +15,7 @@ from autoreproduce.config import FLAGS
 from autoreproduce.content import folder
 from autoreproduce.errors import UsageError
 from autoreproduce.files.bounded import parse_yaml
-from autoreproduce.plugins.suites.api import SuiteSettings
+from autoreproduce.plugins.suites.api import SuiteSettings, plan_suite
 from autoreproduce.plugins.suites.estimate import print_estimate
 from autoreproduce.plugins.suites.plan import Plan, parse_changes
 from autoreproduce.plugins.suites.suite_file import read_suite
@@ -261,6 +261,23 @@ def test_the_estimate_rests_on_the_earlier_trials_most_like_it(
     said = capsys.readouterr().out
     assert "unknown" in said
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_an_estimate_fits_a_narrow_terminal(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from rich import console
+
+    monkeypatch.setattr(console.Console, "width", property(lambda _: width))
+    plan = plan_suite("baselines", changes={"model": "openai:gpt-5"})
+    print_estimate(plan, Path("nowhere"), 2, None, as_json=False)
+    lines = capsys.readouterr().out.splitlines()
+    table = lines[: next(n for n, line in enumerate(lines) if line.startswith("Hours"))]
+    assert max(map(len, table)) <= width
+    words = {word for line in table for word in line.split()}
+    whole = {"itransformer", "autoreproduce", "mini-swe-agent", "papercoder", "shipped", "dollars"}
+    assert whole <= words, "no name is cut in two"
 
 
 def test_without_the_same_model_dollars_come_from_todays_price(

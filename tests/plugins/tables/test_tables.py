@@ -5,6 +5,7 @@ folders.
 import csv
 import json
 import math
+import re
 import sys
 from functools import partial
 from pathlib import Path
@@ -310,6 +311,11 @@ def test_the_command_writes_tables_and_plots(suite):
         "human.svg",
         "human.md",
     } <= names
+    plot = (suite / "tables" / "gap.svg").read_text()
+    light, dark = plot.split("@media (prefers-color-scheme: dark)")
+    for painted in re.findall(r'\[style\*="(.+?)"\]', dark):
+        assert painted in dark.partition("</style>")[2], "matplotlib writes colours so"
+    assert "prefers" not in light and 'style="fill: #ffffff' in plot
 
 
 def test_two_variants_of_one_suite_are_compared(suite):

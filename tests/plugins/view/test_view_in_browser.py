@@ -151,7 +151,8 @@ def test_a_list_is_searched_curves_are_live_and_several_trials_are_compared(
     browser: Any, tmp_path: Path
 ) -> None:
     runs = tmp_path / "runs"
-    for name in ("first", "second", "third"):
+    long = "second-" + "and-a-long-name-" * 6
+    for name in ("first", long, "third"):
         lay_out(runs / name, Program({"main.py": f"x = '{name}'\n"}), load_task("lsm")).close()
     live = LiveRecord(runs / "third", lambda: next(ticks))
     ticks = itertools.count()
@@ -163,6 +164,10 @@ def test_a_list_is_searched_curves_are_live_and_several_trials_are_compared(
         browser.get(address_of(server))
         wide = "return [...document.querySelectorAll('.scroll')].every(e => e.scrollWidth <= e.clientWidth)"
         assert browser.execute_script(wide), "nothing is clipped"
+        tall = "return [...document.querySelectorAll('#rows tr')].map(e => e.clientHeight)"
+        assert len(set(browser.execute_script(tall))) == 1, "a long name takes one line"
+        browser.execute_script("document.querySelectorAll('.name a')[1].focus()")
+        assert len(set(browser.execute_script(tall))) == 2, "and shows itself whole"
         reached_by_tab(browser)
         boxes = browser.find_elements("css selector", "#trials input[type=checkbox]")
         assert not browser.find_element("id", "compare").is_enabled()
@@ -170,7 +175,7 @@ def test_a_list_is_searched_curves_are_live_and_several_trials_are_compared(
             box.click()
         browser.find_element("id", "compare").click()
         wait_for(lambda: "3 trials side by side" in text_of(browser, "h1"), "compared")
-        assert "x = 'second'" in browser.page_source
+        assert "x = 'second-" in browser.page_source
         browser.back()
         click(browser, "details.columns summary")
         click(browser, "[name=column][value=model]")
