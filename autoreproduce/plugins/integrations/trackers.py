@@ -116,7 +116,9 @@ class MlflowTracker:
 
 
 class WandbTracker:
-    """A run of the project WANDB_PROJECT; WANDB_MODE=offline keeps it in the trial's folder."""
+    """A run of the project WANDB_PROJECT; its files lie where W&B puts them (WANDB_DIR, ./wandb),
+    since they hold links, and a trial's folder with a link is refused.
+    """
 
     def __init__(self, name: str, folder: Path, facts: Facts) -> None:
         wandb = optional_module("wandb", "wandb")
@@ -124,7 +126,6 @@ class WandbTracker:
             project=os.environ.get("WANDB_PROJECT", PROJECT),
             name=name,
             config=dict(facts),
-            dir=str(folder),
             reinit="create_new",
             settings=wandb.Settings(silent=True, disable_git=True, console="off"),
         )

@@ -133,8 +133,10 @@ def test_wandb_keeps_it_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.setenv("WANDB_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("WANDB_CONFIG_DIR", str(tmp_path / "config"))
+    monkeypatch.setenv("WANDB_DIR", str(tmp_path))
     assert run_trial(tmp_path / "trial", monkeypatch, "wandb") == []
-    (file,) = (tmp_path / "trial/wandb").glob("offline-run-*/run-*.wandb")
+    assert not any(path.is_symlink() for path in (tmp_path / "trial").rglob("*")), "no trial's file"
+    (file,) = (tmp_path / "wandb").glob("offline-run-*/run-*.wandb")
     import wandb
     from wandb.proto.wandb_internal_pb2 import Record
 

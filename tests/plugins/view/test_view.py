@@ -371,7 +371,7 @@ def many(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def labels(page: str) -> list[str]:
     """The names in a page's rows."""
-    return re.findall(r'class="name"><a [^>]*>([^<]*)</a>', page)
+    return re.findall(r'class="name cut"><a [^>]*>([^<]*)</a>', page)
 
 
 @pytest.mark.slow
