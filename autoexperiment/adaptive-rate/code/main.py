@@ -5,7 +5,7 @@ import sys
 
 from optimiser import moving_average, step_size
 
-SINGLE = [(0.1, 25.0), (0.1, 1.0), (0.1, 4.0), (1.0, 1e-6)]
+SINGLE = [(0.1, 25.0), (0.1, 1.0), (0.1, 4.0), (1.0, 4e-9)]
 GRADIENTS = [0.5, -0.3, 0.8, -0.1, 0.6]
 
 

@@ -33,7 +33,7 @@ if __name__ == "__main__":
     table = np.array([[match(a, b) for b in profiles] for a in profiles])
     print(json.dumps({
         "match": [float(value) for value in table[0, 1:5]],
-        "temperature": [temperature(step, 15, HOT, COLD) for step in (0, 6, 12, 14)],
+        "temperature": [temperature(step, 15, HOT, COLD) for step in (0, 4, 8, 14)],
         "chance": [chance(change, heat) for change, heat in ((-1.5, 2.0), (0.0, 0.5), (0.8, 1.0), (5.0, 1.0))],
         "row": seated(table, draw),
     }))

@@ -35,8 +35,8 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, default=0)
     draw = np.random.default_rng(parser.parse_args().seed)
     gaps, played = draw.uniform(-300, 300, 3), draw.integers(0, 60, 5)
-    settled = [settle(90.0, 110.0, 0.55, hope, (10.0, 10.0)) for hope in (0.5, 0.52, 0.3625)]
-    stakes = [stake(int(games), idle) for games, idle in zip(played, (3, 53, 54, 120, 400))]
+    settled = [settle(90.0, 110.0, 0.55, hope, (10.0, 10.0)) for hope in (0.2, 0.41, 0.7)]
+    stakes = [stake(int(games), idle) for games, idle in zip(played, (3, 20, 70, 120, 300))]
     ratings, expected = season(draw)
     print(json.dumps({
         "expectation": [expectation(100 + gap, 100.0, trust) for gap, trust in zip(gaps, (0.1, 0.6, 1.0))],

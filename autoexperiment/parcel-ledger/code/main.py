@@ -35,7 +35,7 @@ if __name__ == "__main__":
     towns, said = sort(draw, LEAST)
     _, bold = sort(np.random.default_rng(seed), 0.0)
     print(json.dumps({
-        "weight": [weight(age, HALF) for age in (0, 5, 46, 60)],
+        "weight": [weight(age, HALF) for age in (0, 5, 30, 200)],
         "credit": [credit(*draw.uniform(0, 4, 2), WORDS) for _ in range(3)],
         "no verdict": said.count(-1),
         "right": sum(a == b for a, b in zip(towns, said)),

@@ -122,7 +122,7 @@ class Agentic(MaskedSolver):
         how = self.settings.masked.retrieval
         about = [f"{row.name} {row.description}" for row in masked.functions]
         return {
-            "experiments": masked.experiments,
+            "experiments": masked.asked,
             "functions": functions_of(masked),
             "plan": self.plans,
             "paper": paper_for(

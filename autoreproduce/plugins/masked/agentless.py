@@ -22,6 +22,7 @@ from autoreproduce.plugins.masked.clones import twin_pairs
 from autoreproduce.plugins.masked.helpers import scopes
 from autoreproduce.plugins.masked.masking import read_source
 from autoreproduce.plugins.masked.retrieval import around, mentions, paper_for
+from autoreproduce.plugins.masked.selection import MaskedTask, with_seed
 from autoreproduce.plugins.masked.surroundings import (
     Project,
     called_elsewhere,
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from autoreproduce.contracts import Sandbox
     from autoreproduce.models import Models
     from autoreproduce.plugins.masked.dataset import MaskRow
-    from autoreproduce.plugins.masked.selection import MaskedTask
     from autoreproduce.trials.trial import Trial
 
 ROOM = 60_000  # characters of a file
@@ -86,7 +86,8 @@ class Agentless(MaskedSolver):
         address: str,
     ) -> dict[str, Any]:
         about = f"{address} {row.description}"
-        how = self.settings.masked.retrieval
+        shown = self.settings.masked
+        how = shown.retrieval
         code = _near(workspace, file, address)
         others = "\n".join(mentions(workspace, file, [address]))
         like = most_similar(project, unseen, about, f"{code}\n{others}")
@@ -94,7 +95,7 @@ class Agentless(MaskedSolver):
             "paper": paper_for(masked.paper.text, [about], how, [row.passage]),
             "passages": how in ("passages", "oracle"),
             "experiments": masked.what_to_do,
-            "commands": masked.solution if self.settings.masked.refsol else "",
+            "commands": with_seed(masked.solution, str(masked.seeds[0])) if shown.refsol else "",
             "file": file,
             "function": address,
             "code": code,

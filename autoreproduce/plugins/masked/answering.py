@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 CODE_BLOCK = re.compile(
     r"^(`{3,}|~{3,})(?:python|py)?[ \t]*\n(.*?)^\1[ \t]*$", re.DOTALL | re.MULTILINE
 )
+NO_PAPER = (
+    "No paper is given: the code around the functions, their callers and docstrings are the "
+    "specification."
+)
 
 
 class MaskedSolver:
@@ -164,7 +168,7 @@ def _head(scope: ast.AST) -> str:
 def question(masked: MaskedTask) -> str:
     """What others' agents are asked: which functions lost their bodies, and what counts."""
     names = "\n".join(f"- `{name}` in {file}" for file, name in wanted_pairs(masked))
-    paper = " The paper is paper.txt." if masked.paper.text else ""
+    paper = " The paper is paper.txt." if masked.paper.text else f" {NO_PAPER}"
     return (
         f"{masked.what_to_do}\n\nThese functions of the repository in your folder lost their "
         f"bodies:\n{names}\n\nWrite them, so that the experiment gives its numbers. Their bodies "

@@ -1,10 +1,12 @@
 """Does an answer do what the function did? Its calls are recorded, and made again on the answer.
 
 The experiment runs once on the code as it is, with a seed that no solver is told, while a
-function's inputs are kept (`watched_functions`). Then it runs again up to the function's first
-call, and there the harness calls it on all inputs that were kept: the original, for what is to come
-out, and an answer, alone in a copy that is else the original. The values that are wanted are never
-in the sandbox. What is recorded is kept for each machine, for its versions give the values.
+function's inputs are kept (`watched_functions`), and then the calls that the set holds out
+(`held_out.py`), for a program that showed them would give a rule's edges away. Then it runs again
+up to the function's first call, and there the harness calls it on all inputs that were kept: the
+original, for what is to come out, and an answer, alone in a copy that is else the original. The
+values that are wanted are never in the sandbox. What is recorded is kept for each machine, for its
+versions give the values.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from autoreproduce.errors import SandboxError
 from autoreproduce.files.bounded import parse_json
 from autoreproduce.files.owner import temporary_folder
 from autoreproduce.files.tree import Tree
-from autoreproduce.plugins.masked.dataset import Experiment, MaskRow
+from autoreproduce.plugins.masked.dataset import HELD_OUT, Experiment, MaskRow
 from autoreproduce.plugins.masked.failing import why_failed
 from autoreproduce.plugins.masked.layout import copy_code, listing
 from autoreproduce.plugins.masked.locating import wanted_of
@@ -35,7 +37,7 @@ from autoreproduce.plugins.masked.selection import MaskedTask
 from autoreproduce.plugins.masked.transplant import transplant_files
 from autoreproduce.sandboxes.setup import SandboxSetup
 
-HELD_OUT = 7919  # a seed that is in no set
+UNTOLD = 7919  # a seed that is in no set
 REPEATS = 48  # calls with one input, of a function that draws random numbers
 WATCHED = ("watched_functions.py", "watched_values.py", "watched_inputs.py")
 FOLDER = ".watched"
@@ -174,10 +176,13 @@ def _record(watch: Watch) -> tuple[int, bytes, str]:
     if watch.experiment is None:
         return 0, b"", "no experiment depends on it"
     why = ""
-    for seed in (HELD_OUT, *made_of(watch.task).seeds[:1]):
+    for seed in (UNTOLD, *made_of(watch.task).seeds[:1]):
         with temporary_folder("record-") as made:
             try:
                 done = _watched_run(watch, made / "w", "record", seed, watch.timeout)
+                if watch.task.paper.held_out and not done.ok:
+                    why = f"the program fails under watch, or {HELD_OUT}: {why_failed(done)[1]}"
+                    continue
                 return seed, Tree(made / "w").read(f"{FOLDER}/0.calls", LARGEST), ""
             except FileNotFoundError:
                 kept = "no call of it can be kept, or none is made"
@@ -248,7 +253,11 @@ def _watched_run(
     if calls:
         tree.write(f"{FOLDER}/0.calls", calls)
     assert watch.experiment is not None
-    command = watched(seeded(watch.experiment.solution, seed), mode, REPEATS if draws else 1)
+    command = seeded(watch.experiment.solution, seed)
+    if mode == "record" and (held_out := watch.task.paper.held_out):
+        tree.write(f"{FOLDER}/{HELD_OUT}", held_out.encode())
+        command = f'{command}\ncd "$WATCH_FOLDER/.." && python - < "$WATCH_FOLDER/{HELD_OUT}"'
+    command = watched(command, mode, REPEATS if draws else 1)
     with closing(watch.sandboxes.open(workspace)) as sandbox:
         return sandbox.execute(command, timeout)
 
@@ -286,4 +295,5 @@ def _recording_key(watch: Watch) -> str:
     folders = [listing(each) for each in (paper.code, place.data_dir) if each]
     command = watch.experiment.solution if watch.experiment else ""
     facts = [made_of(watch.task).packages, place.settings.sandbox.model_dump(mode="json")]
+    facts += [paper.held_out] if paper.held_out else []
     return digest([folders, command, facts, [_text_inside(name) for name in WATCHED]])[:32]

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from autoreproduce.errors import UsageError
 from autoreproduce.files.shared import check_tree, read_text
 from autoreproduce.plugins.masked.dataset_rows import (
     Faults,
@@ -25,10 +24,10 @@ from autoreproduce.plugins.masked.dataset_rows import (
     read_value,
     whole_number,
 )
-from autoreproduce.plugins.masked.lists import LIST, read_lists
+from autoreproduce.plugins.masked.lists import find_root, read_lists
 from autoreproduce.plugins.masked.taskset import PaperSet, read_paper_set, read_splits
 
-CLONE = "git clone https://github.com/j1mk1m/AutoExperiment"
+HELD_OUT = "held_out.py"
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ class Experiment:
 @dataclass(frozen=True)
 class MaskedPaper:
     """A paper of the set: its folder holds `code/` and `paper.txt`. `made` is what `mask` knows
-    beyond the format.
+    beyond the format, `held_out.py` a program of calls that the judge alone makes.
     """
 
     id: str
@@ -85,8 +84,16 @@ class MaskedPaper:
     @property
     def text(self) -> str:
         """The paper's text, "" where there is none."""
+        return self._file("paper.txt")
+
+    @property
+    def held_out(self) -> str:
+        """Python that calls the functions on inputs that no solver sees, "" where there is none."""
+        return self._file(HELD_OUT)
+
+    def _file(self, name: str) -> str:
         try:
-            return read_text(self.folder.parent, f"{self.folder.name}/paper.txt")
+            return read_text(self.folder.parent, f"{self.folder.name}/{name}")
         except FileNotFoundError:
             return ""
 
@@ -129,25 +136,6 @@ def load_dataset(folder: Path) -> Dataset:
     return Dataset(
         root, generations, papers, listed, metadata, faults, read_splits(root, list(papers))
     )
-
-
-def find_root(folder: Path) -> Path:
-    """The folder with the papers. Raises UsageError where `folder` is no dataset."""
-    for root in (folder, folder / "MLRC", folder / "dataset" / "MLRC"):
-        if root.is_dir() and any(_is_data(path) for path in root.iterdir()):
-            return root
-    what = "is not there" if not folder.exists() else "holds no AutoExperiment data"
-    raise UsageError(
-        f"{folder} {what}",
-        fix="it needs mlrc_main.csv, mlrc_n=1.jsonl or PAPER/functions.jsonl; get it by "
-        f"`{CLONE}`, or make a set of your own by `autoreproduce mask`",
-    )
-
-
-def _is_data(path: Path) -> bool:
-    if path.name == "mlrc_main.csv" or LIST.fullmatch(path.name):
-        return path.is_file()
-    return (path / "functions.jsonl").is_file()
 
 
 def _functions(root: Path, faults: Faults) -> dict[str, dict[str, Row]]:

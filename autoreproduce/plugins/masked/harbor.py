@@ -19,6 +19,7 @@ import autoreproduce
 from autoreproduce.content import folder
 from autoreproduce.errors import UsageError
 from autoreproduce.plugins.masked.answering import question
+from autoreproduce.plugins.masked.dataset import HELD_OUT
 from autoreproduce.plugins.masked.environment import data_folder
 from autoreproduce.plugins.masked.layout import copy_code, lay_out, recipe, wanted_pairs
 from autoreproduce.plugins.masked.running import made_of
@@ -81,6 +82,8 @@ def _write_set(task: MaskedTask, out: Path) -> None:
     paper = task.paper
     copy_code(paper.code, out / paper.id / "code")
     write_text(out / paper.id / "paper.txt", paper.text)
+    if paper.held_out:
+        write_text(out / paper.id / HELD_OUT, paper.held_out)
     made = made_of(task).model_copy(update={"data": "", "data_dir": ""})
     write_paper(out, paper.id, paper.title, "", paper.functions, paper.experiments, made)
     write_lists(out, paper.id, [task])

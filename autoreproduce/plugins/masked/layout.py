@@ -5,7 +5,6 @@ Gold is outside `code/`, and only `code/` is ever copied.
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterable
 from pathlib import Path
@@ -22,7 +21,7 @@ from autoreproduce.plugins.masked.masking import (
     mask_files,
     read_source,
 )
-from autoreproduce.plugins.masked.selection import MaskedTask
+from autoreproduce.plugins.masked.selection import MaskedTask, with_seed
 from autoreproduce.plugins.masked.taskset import PaperSet
 from autoreproduce.plugins.masked.upstream import upstream_mask
 
@@ -55,7 +54,7 @@ def lay_out(
         _without_copies(task, folder)
     missing = "".join(f"\n- {row.name} in file {row.file}" for row in task.functions)
     tree = Tree(folder)
-    text = task.experiments + (f"\n\nMissing function(s):{missing}" if missing else "")
+    text = task.asked + (f"\n\nMissing function(s):{missing}" if missing else "")
     _write_own(tree, "experiment.txt", f"{text}\n")
     if paper and task.paper.text:
         _write_own(tree, "paper.txt", task.paper.text)
@@ -89,11 +88,6 @@ def _write_own(tree: Tree, name: str, text: str) -> None:
             f"the repository has a folder {name}, where the benchmark puts a file", fix="rename it"
         )
     tree.write(name, text)
-
-
-def with_seed(command: str, seed: str) -> str:
-    """A bash text with `seed` for each `{seed}`; `${seed}` is a variable of its own."""
-    return re.sub(r"(?<!\$)\{seed\}", lambda _: seed, command)
 
 
 def copy_code(code: Path, folder: Path) -> None:

@@ -1,14 +1,35 @@
-"""The public lists of masked tasks, a file for each n: `mlrc_n=1.jsonl` or `mlrc_n_1.jsonl`."""
+"""Where a set lies, and the public lists of masked tasks, a file for each n: `mlrc_n=1.jsonl`."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+from autoreproduce.errors import UsageError
 from autoreproduce.plugins.masked.dataset_rows import Faults, Row, ids_of, read_jsonl
 from autoreproduce.plugins.masked.taskset import SPLITS_FILE
 
+CLONE = "git clone https://github.com/j1mk1m/AutoExperiment"
 LIST = re.compile(r"mlrc_n(=|_)(\d+)\.jsonl")
+
+
+def find_root(folder: Path) -> Path:
+    """The folder with the papers. Raises UsageError where `folder` is no dataset."""
+    for root in (folder, folder / "MLRC", folder / "dataset" / "MLRC"):
+        if root.is_dir() and any(_is_data(path) for path in root.iterdir()):
+            return root
+    what = "is not there" if not folder.exists() else "holds no AutoExperiment data"
+    raise UsageError(
+        f"{folder} {what}",
+        fix="it needs mlrc_main.csv, mlrc_n=1.jsonl or PAPER/functions.jsonl; get it by "
+        f"`{CLONE}`, or make a set of your own by `autoreproduce mask`",
+    )
+
+
+def _is_data(path: Path) -> bool:
+    if path.name == "mlrc_main.csv" or LIST.fullmatch(path.name):
+        return path.is_file()
+    return (path / "functions.jsonl").is_file()
 
 
 def combined_id(paper_id: str, func_ids: tuple[str, ...]) -> str:

@@ -108,7 +108,7 @@ def run_seeds(
     """
     ran: dict[int, Ran] = {}
     with temporary_folder("autoexperiment-") as made:
-        for seed in seeds_of(task):
+        for seed in task.seeds:
             workspace = made / f"seed{seed}"
             copy_code(task.paper.code, workspace)
             notes = _transplanted(task, workspace, submission) if submission else []
@@ -175,12 +175,6 @@ def outcome_of(
         seconds=sum(each.seconds for each in ran.values()),
         notes=list(dict.fromkeys(notes)),
     )
-
-
-def seeds_of(task: MaskedTask) -> list[int]:
-    """The seeds that have gold of their own; of a task without such gold the first seed."""
-    made = made_of(task)
-    return made.seeds if made.golds else made.seeds[:1] or [0]
 
 
 def tolerances_of(

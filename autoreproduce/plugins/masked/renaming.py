@@ -21,7 +21,13 @@ from pathlib import Path
 from autoreproduce.errors import UsageError
 from autoreproduce.files.shared import copy_tree, file_inside, inside
 from autoreproduce.files.tree import Tree
-from autoreproduce.plugins.masked.dataset import Dataset, MaskedPaper, MaskRow, load_dataset
+from autoreproduce.plugins.masked.dataset import (
+    HELD_OUT,
+    Dataset,
+    MaskedPaper,
+    MaskRow,
+    load_dataset,
+)
 from autoreproduce.plugins.masked.functions import Def
 from autoreproduce.plugins.masked.layout import code_files, copy_code
 from autoreproduce.plugins.masked.locating import Located, locate
@@ -46,7 +52,8 @@ def write_renamed(dataset: Dataset, out: Path) -> int:
     changed = 0
     for paper in dataset.papers.values():
         sources = _sources(paper.code)
-        names = new_names(sources)
+        held_out = {HELD_OUT: PythonSource(paper.held_out.encode(), HELD_OUT)}
+        names = new_names(sources | (held_out if paper.held_out else {}))
         changed += len(names)
         _write_paper(paper, out, sources, names)
     written = load_dataset(out)
@@ -132,6 +139,8 @@ def _write_paper(
     if recipe := file_inside(paper.folder, "Dockerfile"):
         Tree(folder).write("Dockerfile", recipe.read_bytes())
     write_text(folder / "paper.txt", "")
+    if paper.held_out:
+        write_text(folder / HELD_OUT, renamed_code(paper.held_out, names))
     located = locate(paper)
     rows, addresses = [], {}
     for row in paper.functions:

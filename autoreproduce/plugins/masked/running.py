@@ -12,9 +12,9 @@ from typing import Any
 from autoreproduce.contracts import Sandbox
 from autoreproduce.errors import SandboxError
 from autoreproduce.plugins.masked.failing import why_failed
-from autoreproduce.plugins.masked.layout import code_files, digests, with_seed
+from autoreproduce.plugins.masked.layout import code_files, digests
 from autoreproduce.plugins.masked.parsing import Read, read_output, read_results_file
-from autoreproduce.plugins.masked.selection import MaskedTask
+from autoreproduce.plugins.masked.selection import MaskedTask, with_seed
 from autoreproduce.plugins.masked.taskset import PaperSet
 from autoreproduce.sandboxes.inside import THREADS
 from autoreproduce.sandboxes.setup import SandboxSetup

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -13,9 +14,11 @@ from autoreproduce.errors import UsageError
 from autoreproduce.plugins.masked.dataset import Dataset, Experiment, MaskedPaper, MaskRow, mask_row
 from autoreproduce.plugins.masked.dataset_rows import Row, ids_of, read_value
 from autoreproduce.plugins.masked.lists import combined_id
+from autoreproduce.plugins.masked.taskset import PaperSet
 from autoreproduce.task import folder_name
 
 ANSWER = 'Return final answer as a json: {"Experiment 1": ..., "Experiment 2": ..., ...}'
+SEED = re.compile(r"(?<!\$)\{seed\}")  # `${seed}` is a variable of its own
 FEW = 200_000  # so many combinations are listed one by one before a sample is drawn
 
 
@@ -24,7 +27,8 @@ class MaskedTask:
     """A paper with some functions masked.
 
     `gold` has the numbers by `Experiment i`; never show it to a solver. `experiments` and
-    `solution` are the texts of the public format: what to do, and the bash lines that do it.
+    `solution` are the texts of the public format: what to do, and the bash lines that do it; a
+    solver is shown `asked` or `what_to_do`.
     `exp_ids` names the paper's experiments in order, and is empty for a listed task without them.
     """
 
@@ -45,14 +49,40 @@ class MaskedTask:
         )
 
     @property
+    def seeds(self) -> list[int]:
+        """The seeds that have gold of their own; of a paper without such gold the first seed."""
+        made = self.paper.made or PaperSet()
+        return made.seeds if made.golds else made.seeds[:1] or [0]
+
+    @property
     def what_to_do(self) -> str:
-        """`experiments` without its last sentence, for solvers that return no numbers."""
-        return self.experiments.removesuffix(ANSWER).rstrip()
+        """`experiments` with a seed in its command and the seeds that are judged, without its last
+        sentence, for solvers that return no numbers.
+        """
+        text = self.experiments.removesuffix(ANSWER).rstrip()
+        filled = with_seed(text, str(self.seeds[0]))
+        if filled == text:
+            return text
+        seeds = ", ".join(map(str, self.seeds))
+        return f"{filled}\nIt is judged with the seed{'s' * (len(self.seeds) > 1)} {seeds}."
+
+    @property
+    def asked(self) -> str:
+        """`what_to_do`, and how to return the numbers of the experiments that this task has."""
+        if not self.experiments.endswith(ANSWER):
+            return self.what_to_do
+        form = ", ".join(f'"{name}": ...' for name in self.gold)
+        return f"{self.what_to_do}\n{ANSWER.partition('{')[0]}{{{form}}}"
 
     @property
     def n(self) -> int:
         """How many functions are masked."""
         return len(self.functions)
+
+
+def with_seed(text: str, seed: str) -> str:
+    """A text with `seed` for each `{seed}`."""
+    return SEED.sub(lambda _: seed, text)
 
 
 def counts(dataset: Dataset, most: int = 5) -> dict[int, int]:

@@ -70,7 +70,7 @@ def load_task(
         dataset="",
         metric=PASSED_HERE if gold == "here" else PASSED,
         profile=profile,
-        instruction=found.experiments,
+        instruction=found.asked,
         digest=found.paper.text or None,
         time_limit_minutes=made.timeout / 60,
     )

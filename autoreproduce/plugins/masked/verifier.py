@@ -121,7 +121,7 @@ def by_model(
                 "read",
                 VerifierAnswer,
                 paper=masked.paper.text,
-                experiments=masked.experiments,
+                experiments=masked.what_to_do,
                 code=code,
                 candidates=shown,
                 checking=by == "checker",

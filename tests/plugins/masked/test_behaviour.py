@@ -10,6 +10,7 @@ from hand_made import hand_made, judged, place, with_spread
 
 from autoreproduce.plugins.masked import behaviour
 from autoreproduce.plugins.masked.behaviour import recording_of, watches
+from autoreproduce.plugins.masked.layout import lay_out
 from autoreproduce.plugins.masked.portraits import unlike
 from autoreproduce.plugins.masked.watched_values import portrait
 
@@ -198,6 +199,26 @@ def test_inputs_are_of_a_seed_that_no_solver_is_told(tmp_path: Path) -> None:
     )
     found = judged(task, "return n * 2", "return {0: 0, 1: 2}[n]")
     assert found.by_numbers and found.kind == "wrong behaviour"
+
+
+@pytest.mark.slow
+def test_calls_that_the_set_holds_out_are_judged_and_no_solver_sees_them(tmp_path: Path) -> None:
+    task = hand_made(tmp_path, LINE, "slope")
+    near = BODY.replace("x * y for x, y in points)", "x * y for x, y in points if x > 0)")
+    assert judged(task, BODY, near).strict.passed
+    (task.paper.folder / "held_out.py").write_text("from main import slope\nslope([(-1.0, 2.0)])\n")
+    found = judged(task, BODY, near)
+    assert found.by_numbers and found.kind == "wrong behaviour"
+    assert judged(task, BODY, BODY.replace("x * y", "y * x")).strict.passed
+    lay_out(task, tmp_path / "given")
+    assert not list((tmp_path / "given").rglob("held_out*"))
+
+
+def test_a_program_of_held_out_calls_that_fails_is_said(tmp_path: Path) -> None:
+    task = hand_made(tmp_path, LINE, "slope")
+    (task.paper.folder / "held_out.py").write_text("from main import sloop\n")
+    missing = recording_of(watches(task, place(task.paper.folder))[0])[0].missing
+    assert "held_out.py" in missing and "sloop" in missing
 
 
 def test_a_function_whose_calls_cannot_be_kept_is_judged_by_numbers_and_the_note_says_so(

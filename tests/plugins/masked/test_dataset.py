@@ -11,8 +11,9 @@ from public_data import EXPERIMENTS, FIRST, FUNCTIONS, SECOND
 
 from autoreproduce.errors import UsageError
 from autoreproduce.plugins.masked.audit import audit, audit_text
-from autoreproduce.plugins.masked.dataset import Dataset, find_root, load_dataset
+from autoreproduce.plugins.masked.dataset import Dataset, load_dataset
 from autoreproduce.plugins.masked.layout import lay_out
+from autoreproduce.plugins.masked.lists import find_root
 from autoreproduce.plugins.masked.locating import Located, locate
 from autoreproduce.plugins.masked.selection import counts, select_tasks, task_of
 

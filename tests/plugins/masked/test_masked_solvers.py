@@ -15,7 +15,7 @@ from autoreproduce.errors import UsageError
 from autoreproduce.models.tape import read_tape
 from autoreproduce.models.tokens import count_tokens
 from autoreproduce.plugins.masked.answering import put_in
-from autoreproduce.plugins.masked.dataset import find_root
+from autoreproduce.plugins.masked.lists import find_root
 from autoreproduce.plugins.masked.retrieval import around, nearest, paper_for, split
 from autoreproduce.plugins.masked.taskset import MaskProof
 from autoreproduce.trials.trial import Trial

@@ -89,7 +89,7 @@ def passing(found, wanted):
 
 
 def test_one_function_alone_passes_four_of_four(adaptive):
-    assert passing(adaptive("single", step_size=STEP), [0.02, 0.0999999, 0.05, 999.000999]) == 4
+    assert passing(adaptive("single", step_size=STEP), [0.02, 0.0999999, 0.05, 15565.27962]) == 4
 
 
 def test_with_the_average_masked_too_a_forgotten_square_passes_one_of_five(adaptive):
@@ -126,7 +126,8 @@ def test_the_tape_of_the_demo_is_replayed(tmp_path):
 
 
 # By paper: function, what of its code is replaced, by what, and a number that then moves by five
-# tolerances or more.
+# tolerances or more; at a rule's edge, where the program shows none, a held-out call's value does.
+HELD_OUT = "held out"
 QUAY = {
     "square root of n blocks": (
         "still_level",
@@ -219,11 +220,18 @@ LANTERN = {
     "logistic": ("expectation", "abs(lead) + width", "abs(lead) + 400", "0"),
     "half for a draw": ("share", "return 0.45", "return 0.5", "1"),
     "both add up to one": ("share", "0.9 - won", "1 - won", "2"),
-    "days between": ("stake", "idle + 2", "idle", "2"),
+    "days between": ("stake", "idle + 2", "idle", HELD_OUT),
     "the first pause counts": ("stake", "// 28 - 1", "// 28", "2"),
     "no limit": ("stake", "min(max(worth, 8) + 5 * pauses, 40)", "worth + 5 * pauses", "4"),
     "the mean stake": ("settle", "(2 * low + high) / 3", "(low + high) / 2", ""),
     "no chalk": ("settle", "0.25 if moved else 0.0", "0.0", ""),
+    "halves upwards": (
+        "settle",
+        "round(both * (got - expected) * 4)",
+        "math.floor(both * (got - expected) * 4 + 0.5)",
+        HELD_OUT,
+    ),
+    "half a spoon stays": ("settle", "abs(moved) < 0.5", "abs(moved) <= 0.5", HELD_OUT),
 }
 MOSS = {
     "its own neighbour": ("dampness", "[:, :k]", "[:, : k + 1]", "0"),
@@ -260,7 +268,8 @@ KILN = {
 }
 PARCEL = {
     "a new entry is whole": ("weight", "age + 1", "age", "0"),
-    "no ghost": ("weight", "max(0.5 ** (days / half), 1 / 32)", "0.5 ** (days / half)", ""),
+    "no ghost": ("weight", "max(0.5 ** (days / half), 1 / 32)", "0.5 ** (days / half)", HELD_OUT),
+    "struck out a day early": ("weight", "days > 6", "days >= 6", HELD_OUT),
     "even prior": ("credit", "3 * prior", "2 * prior", "0"),
     "natural odds": ("credit", "10 * math.log10", "math.log", "0"),
     "a plain sum": ("verdict", "value / place", "value", ""),
@@ -302,6 +311,18 @@ def printed(monkeypatch, capsys):
     return run
 
 
+def held_out(paper, source, function):
+    """What the calls that no solver sees return when the paper's module holds this text."""
+    module, values = types.ModuleType(MODULES[paper.id]), []
+    exec(source, module.__dict__)
+    own = getattr(module, function)
+    setattr(module, function, lambda *args: values.append(own(*args)))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setitem(sys.modules, module.__name__, module)
+        exec(paper.held_out, {})
+    return values
+
+
 @pytest.mark.parametrize(("paper_id", "choice"), HARD)
 def test_a_customary_choice_in_place_of_the_papers_moves_the_numbers(printed, paper_id, choice):
     paper = open_set().papers[paper_id]
@@ -310,7 +331,11 @@ def test_a_customary_choice_in_place_of_the_papers_moves_the_numbers(printed, pa
     before, name, body = source.partition(f"def {function}(")
     body, end, after = body.partition("\n\n\n")
     assert body.count(ours) == 1
-    found = printed(paper, before + name + body.replace(ours, customary) + end + after)
+    changed = before + name + body.replace(ours, customary) + end + after
+    if at == HELD_OUT:
+        assert held_out(paper, changed, function) != held_out(paper, source, function)
+        return
+    found = printed(paper, changed)
     wide = Tolerance(relative=5 * 0.01)
     leaves = {leaf.path: leaf for leaf in compare(paper.experiments[0].result, found, wide).leaves}
     name = f"{function.replace('_', ' ')}/{at}" if at else ""  # else any number
