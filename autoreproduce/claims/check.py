@@ -103,9 +103,18 @@ def readable_tables(texts: list[str]) -> ReadableTables:
 
 
 def _is_printed(count: int, source: Source) -> bool:
-    """Whether a whole number is in the paper, with or without signs between thousands."""
+    """Whether a whole number is in the paper, with or without signs between thousands, as 10k, 2
+    million or 10^6.
+    """
     digits = re.escape(f"{count:,}").replace(",", r"(?:,|\{,\}|\\[,;:!]|[~ \u202f\u2009'])?")
-    return any(re.search(rf"(?<![\d.,]){digits}(?![.,]?\d)", text) for text in source.raw)
+    thousands, millions = (re.escape(f"{count / unit:g}") for unit in (1_000, 1_000_000))
+    short = rf"{thousands}[ ~]?[kK](?!\w)|{millions}[ ~]?(?:M(?!\w)|million)"
+    printed = re.compile(rf"(?<![\d.,])(?:{digits}(?![.,]?\d)|{short})")
+    return any(printed.search(text) or _has_power(text, count) for text in source.raw)
+
+
+def _has_power(text: str, count: int) -> bool:
+    return any(same_number(one.value, count) for one in numbers_in(text))
 
 
 def _stands_as_lines(claim: Claim, source: Source) -> bool:

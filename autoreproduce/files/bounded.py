@@ -17,6 +17,7 @@ import ast
 import json
 import lzma
 import math
+import string
 import struct
 import sys
 import tarfile
@@ -160,7 +161,14 @@ class _Loader(_NoAliases, yaml.SafeLoader):
 
 
 class _VerbatimLoader(_NoAliases, yaml.BaseLoader):
-    """YAML without aliases in which every scalar is text and no key is given twice."""
+    """YAML without aliases in which every scalar is text and no key is given twice. In quotes a
+    backslash is itself unless a quote or another one follows: what models quote is LaTeX.
+    """
+
+    ESCAPE_REPLACEMENTS = {  # type: ignore[misc]  # noqa: RUF012
+        **{one: f"\\{one}" for one in string.printable if one.isprintable()},
+        **{one: one for one in '"/\\'},
+    }
 
 
 def _mapping(loader: _VerbatimLoader, node: yaml.MappingNode) -> dict[str, Any]:

@@ -202,3 +202,12 @@ def test_what_the_user_gives_is_not_looked_for() -> None:
 @pytest.mark.parametrize("value", [92.2, 93.0, 25.5, 90.5, 94.2])
 def test_no_number_of_another_cell_passes_for_ours(value: float) -> None:
     assert problem_of(claim(value, spread=std(0.2)))
+
+
+@pytest.mark.parametrize("said", ["$n = 10^6$", "10^{6}", "1,000,000", "1e6", "1 million", "1M"])
+def test_a_count_may_be_printed_as_a_power_or_short(said: str) -> None:
+    paper = f"Zeta reaches 94.3% accuracy. It was tested on {said} samples."
+    sentence = "Zeta reaches 94.3% accuracy"
+    one = claim(94.3, row=("Zeta",), column=(), table="", sentence=sentence, items=1_000_000)
+    assert problem_of(one, paper) == ""
+    assert "nowhere" in problem_of(one, paper.replace(said, "1000 M1 models and 10^5"))

@@ -7,7 +7,7 @@ from claim_maker import claim, file_of
 
 from autoreproduce.claims.claim import ClaimsFile
 from autoreproduce.claims.keys import id_of
-from autoreproduce.claims.replies import read_claims
+from autoreproduce.claims.replies import read_claims, read_fenced
 from autoreproduce.claims.user_claims import direction_of, read_user_claim, with_user_claims
 from autoreproduce.errors import CommandError, UsageError
 
@@ -310,3 +310,11 @@ def test_a_title_is_what_a_reader_sees_and_names_the_metric_once() -> None:
     where = {"row": [r"$\bm{\times}$", "NMU"], "column": ["Success", "Rate"]}
     assert claim(0.5, **where, metric="success rate").title == "× / NMU / Success / Rate"
     assert claim(0.5, **where, metric="runs").title == "× / NMU / Success / Rate: runs"
+
+
+def test_a_backslash_in_quotes_is_the_papers() -> None:
+    reply = r"""```yaml
+- place: "at $\Delta = \sigma/4$, 5\% of \"all\", \nu \times \theta, \alpha"
+```"""
+    (read,) = read_fenced(reply)
+    assert read["place"] == r'at $\Delta = \sigma/4$, 5\% of "all", \nu \times \theta, \alpha'
