@@ -138,6 +138,7 @@ class ScoreOptions(TrialSettings, total=False):
     out: File | None
 
 
+@shows_settings(ScoreOptions)
 def score(path: File, **options: Unpack[ScoreOptions]) -> ScoredTrials:
     """Score a program (file, folder, archive, git URL), a trial or a folder of trials.
 

@@ -14,7 +14,7 @@ import os
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal, TypedDict, TypeVar, get_type_hints
+from typing import Any, Literal, TypedDict, TypeVar
 
 from platformdirs import user_config_path
 from pydantic import ValidationError
@@ -260,6 +260,11 @@ class TrialSettings(AnySettings, total=False):
     budget: str | float | None
 
 
+def _type_as_written(hint: Any) -> Any:
+    """A type as its module wrote it: what only a checker imports has no other form."""
+    return getattr(hint, "__forward_arg__", hint)
+
+
 def shows_settings(given: type[Any]) -> Callable[[Function], Function]:
     """Makes a function's signature show the settings that its last parameter takes, so that `help`
     and a notebook's completion name them.
@@ -270,8 +275,8 @@ def shows_settings(given: type[Any]) -> Callable[[Function], Function]:
         *named, _ = signature.parameters.values()
         kind = inspect.Parameter.KEYWORD_ONLY
         settings = [
-            inspect.Parameter(name, kind, default=None, annotation=hint)
-            for name, hint in get_type_hints(given).items()
+            inspect.Parameter(name, kind, default=None, annotation=_type_as_written(hint))
+            for name, hint in given.__annotations__.items()
         ]
         vars(function)["__signature__"] = signature.replace(parameters=[*named, *settings])
         return function

@@ -62,6 +62,10 @@ def test_a_function_names_every_setting_that_it_takes() -> None:
     assert set(FLAGS) <= shown and not {"more", "kwargs"} & shown
     taken = set(TrialSettings.__annotations__) | set(AnySettings.__annotations__)
     assert taken == set(FLAGS) - {"model"}
+    named = [getattr(autoreproduce, name) for name in ("score", *table("api"))]
+    for function in (each for each in named if inspect.isfunction(each)):
+        for given in inspect.signature(function).parameters.values():
+            assert given.kind is not given.VAR_KEYWORD, function
 
 
 def test_printed_it_is_a_paragraph_and_not_the_paper(done: Reproduction) -> None:

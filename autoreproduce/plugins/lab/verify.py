@@ -27,7 +27,7 @@ from autoreproduce.runner.open_models import HOW
 from autoreproduce.runner.past_trials import text_tokens
 from autoreproduce.runner.preview import Preview, preview_trial
 from autoreproduce.runner.score import score_all
-from autoreproduce.runner.settings import TrialSettings, path_or_none, settings_of
+from autoreproduce.runner.settings import TrialSettings, path_or_none, settings_of, shows_settings
 from autoreproduce.task import Task
 from autoreproduce.trials.metric_source import parse_metric_source
 
@@ -73,6 +73,7 @@ class VerifyRequest:
         return self.experiment or last or "code"
 
 
+@shows_settings(TrialSettings)
 def verify(
     code: str | Path,
     *,

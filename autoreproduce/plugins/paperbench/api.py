@@ -8,12 +8,13 @@ from autoreproduce.config import Settings
 from autoreproduce.plugins.paperbench.grade import GradeRequest, GradingResult
 from autoreproduce.plugins.paperbench.grade import grade as grade_request
 from autoreproduce.runner.api_results import note_to_stderr
-from autoreproduce.runner.settings import TrialSettings, path_or_none, settings_of
+from autoreproduce.runner.settings import TrialSettings, path_or_none, settings_of, shows_settings
 
 File = str | Path
 Note = Callable[[str], None]
 
 
+@shows_settings(TrialSettings)
 def grade(
     submission: File,
     rubric: File,
