@@ -131,7 +131,7 @@ class Task(BaseModel):
         None, description="with the reference's predictions, of runs of the method on the same data"
     )
     half_band: float | None = Field(
-        None, description="how far apart two runs of the method are on the same data, with 95 %"
+        None, description="how far apart two runs of the method are on a draw, with 95 to 99 %"
     )
     steps: int | None = Field(
         None, description="of an optimiser: what the stated epochs, samples and batch size come to"

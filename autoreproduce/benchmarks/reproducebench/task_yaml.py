@@ -72,7 +72,7 @@ class Profile(TaskPart):
     )
     half_band: float | None = Field(
         None,
-        description="how far apart two runs of the method are on the same draw, with 95 %, where "
+        description="how far apart two runs of the method are on a draw, with 95 to 99 %, where "
         "that was measured on draws; else it is that of the seeds in `measured`",
     )
     steps: int | None = Field(
