@@ -1,6 +1,7 @@
 # autoreproduce itself, with bubblewrap for the programs that models write, and the pages of `view`.
 #   docker build -t autoreproduce .
 #   docker run --rm -v "$PWD:/work" autoreproduce --task Darcy --dry-run
+# Trials need the `security_opt` of compose.yaml: bubblewrap makes namespaces and a /proc of its own.
 # BASE is any Debian or Ubuntu image with Python 3.11 or later and its venv module. In a network
 # without PyPI, WHEELS is a folder of the context or an address with wheels.
 ARG BASE=python:3.11-slim

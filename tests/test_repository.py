@@ -61,3 +61,6 @@ def test_the_tool_s_image_starts_the_command_and_compose_names_it():
     assert set(re.search(r"^ARG EXTRAS=(.*)$", recipe, re.MULTILINE)[1].split(",")) <= set(extras)
     images = [service["image"] for service in compose["services"].values()]
     assert images == ["autoreproduce", "autoreproduce", "ollama/ollama"]
+    tool = compose["services"]["autoreproduce"]
+    assert "systempaths=unconfined" in tool["security_opt"], "else bubblewrap mounts no /proc"
+    assert "cap_add" not in tool
