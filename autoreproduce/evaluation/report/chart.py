@@ -145,7 +145,7 @@ def _told_by(found: Curves, shown: int, there: int) -> str:
     if there < 2:
         return ""
     every = f"{there} lines" if shown == there else f"the first {shown} of {there} lines"
-    return f"{every}, one a {found.told_by}"
+    return f"{every}, by {found.told_by}"
 
 
 def _line(

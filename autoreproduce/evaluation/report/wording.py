@@ -71,21 +71,31 @@ def metric_words(name: str) -> str:
     )
 
 
-_EDIT = re.compile(r"^(\w+): EDIT (\d+) (\d+) (\S+)(.*)$", re.DOTALL)
+_EDIT = re.compile(r"EDIT (\d+) (\d+) ([^\s,]+)(?:, )?")
 
 
 def commit_words(subject: str) -> str:
     """ "refactoring: EDIT 1 0 data.py" as "Refactoring: data.py written"."""
-    match = _EDIT.match(subject)
-    if match is None:
-        phase, colon, rest = subject.partition(": ")
-        return f"{PHASES[phase]}: {rest}" if colon and phase in PHASES else subject
-    phase, first, last, name, rest = match.groups()
-    lines = f"line {first}" if first == last else f"lines {first} to {last}"
-    what = "written" if (first, last) == ("1", "0") else f"{lines} changed"
-    if first != "1" and int(last) < int(first):
-        what = f"lines added at {first}"
-    return f"{phase_words(phase)}: {name} {what}{rest}"
+    phase, colon, rest = subject.partition(": ")
+    if not colon or phase not in PHASES:
+        return subject
+    places: dict[str, list[tuple[int, int]]] = {}
+    for first, last, name in _EDIT.findall(rest):
+        places.setdefault(name, []).append((int(first), int(last)))
+    told = ", ".join(f"{name} {_change_words(found)}" for name, found in places.items())
+    return f"{PHASES[phase]}: {told}{_EDIT.sub('', rest)}"
+
+
+def _change_words(places: list[tuple[int, int]]) -> str:
+    """Of one file: its first and last lines changed; the last before the first adds lines."""
+    first, last = places[0]
+    if places == [(1, 0)]:
+        return "written"
+    if len(places) == 1 and last < first:
+        return f"lines added at {first}"
+    told = [f"{first} to {last}" if last > first else str(first) for first, last in places]
+    every = " and ".join([", ".join(told[:-1]), told[-1]] if len(told) > 1 else told)
+    return f"line{'s' if len(told) > 1 or last > first else ''} {every} changed"
 
 
 def unit_words(unit: str) -> str:

@@ -52,7 +52,7 @@ def test_no_line_goes_back(rows):
 
 def test_a_chart_says_what_its_lines_are_and_keeps_their_ends():
     [chart] = charts(SEEDS)
-    assert chart.told_by == "2 lines, one a seed"
+    assert chart.told_by == "2 lines, by seed"
     assert [line.description for line in chart.lines] == [
         "seed 0: from 1 to 0.2, lowest 0.2",
         "seed 1: from 2 to 1.2, lowest 1.2",

@@ -135,6 +135,11 @@ def test_rows_of_other_columns_are_told_apart_and_one_claim_needs_no_table():
         ("data_acquisition: EDIT 1 0 data.py", "Data acquisition: data.py written"),
         ("refactoring: EDIT 3 9 main.py", "Refactoring: main.py lines 3 to 9 changed"),
         ("refactoring: EDIT 12 11 main.py", "Refactoring: main.py lines added at 12"),
+        (
+            "refactoring: EDIT 14 16 a.py, EDIT 21 21 a.py, EDIT 67 68 a.py, EDIT 7 7 b.py",
+            "Refactoring: a.py lines 14 to 16, 21 and 67 to 68 changed, b.py line 7 changed",
+        ),
+        ("refactoring: refactored", "Refactoring: refactored"),
         ("the program as it was handed in", "the program as it was handed in"),
     ],
 )
