@@ -1,6 +1,6 @@
 """autoreproduce turns a paper into code that runs and reaches the paper's number.
 
-Here stand the names for others to import: the contracts, and the functions of the Python API, which
+Here are the names for others to import: the contracts, and the functions of the Python API, which
 are imported when they are first used: `from autoreproduce import reproduce, score, grade,
 run_suite`. The package itself imports each name from where it is written.
 """

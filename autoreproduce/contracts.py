@@ -1,6 +1,6 @@
 """What crosses every room: a sandbox and what ran in it, a submission, a score.
 
-The other contracts stand where their tables stand: `Solver` in `solvers`, `Benchmark` in
+The other contracts are where their tables are: `Solver` in `solvers`, `Benchmark` in
 `benchmarks`, `Scorer` in `evaluation.scorers`, and `Observer` beside the steps that it is shown.
 """
 

@@ -61,7 +61,7 @@ class Result(BaseModel):
     high: float | None = None
     values: list[float] = []
     seeds: list[int] = []
-    source: str = Field("", description="where it stands in print, or the command that measured it")
+    source: str = Field("", description="where it is printed, or the command that measured it")
     date: str = ""
     machine: str = ""
     versions: str = ""
@@ -102,9 +102,7 @@ class Task(BaseModel):
     user_claims: list[str] = Field([], description="as --claim gives them")
     instruction: str
     profile: FolderName = "full"
-    stand_in: str = Field(
-        "", description="what the data stand in for, where they are not the paper's"
-    )
+    stand_in: str = Field("", description="what the data replace, where they are not the paper's")
     preprocess: str | None = None
     digest: str | None = None
     paper_file: Path | None = Field(None, description="the paper's text, with its figures beside")

@@ -30,7 +30,7 @@ class Found:
 
 
 def found(text: str, place: Path) -> Found:
-    print("what a parser prints is no part of the answer")
+    print("what a parser prints isn't a part of the answer")
     return Found(text, place / "x", [1.5])
 
 

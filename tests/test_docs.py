@@ -168,7 +168,7 @@ def test_every_command_exists(page):
     groups = {words.split()[0] for words in known if " " in words}
     for first, second in shown:
         wanted = f"{first} {second}".strip() if first in groups else first
-        assert wanted in known, f"`autoreproduce {wanted}` is no command"
+        assert wanted in known, f"`autoreproduce {wanted}` isn't a command"
 
 
 def test_every_make_target_exists():

@@ -220,7 +220,7 @@ class Agent:
                 continue
             useless += 1
             if answer.strip():
-                why = "began again where a reply that was cut was to be continued"
+                why = "started over instead of continuing a reply that was cut"
             else:
                 messages, why = asked_again(opening, text, cut), emptiness(text, cut)
                 text = ""

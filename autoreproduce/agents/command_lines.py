@@ -54,7 +54,7 @@ def scan(lines: Sequence[str]) -> list[CommandLine]:
 
 
 def fenced_bash(lines: Sequence[str]) -> list[CommandLine]:
-    """The Bash commands that stand alone in a code fence, word included, in order."""
+    """The Bash commands alone in a code fence, word included, in order."""
     found, index, blocks = list[CommandLine](), 0, Blocks(lines)
     while index < len(lines):
         if fence_of(lines[index]) is not None:

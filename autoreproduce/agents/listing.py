@@ -1,7 +1,7 @@
 """The numbered listing of a file that EDIT counts by, and what an edit makes of the file.
 
 Only a line feed ends a line here, as in an editor: `str.splitlines` would also cut at form feeds
-and other separators that stand inside a line of code, and the numbers shown would not be those that
+and other separators inside a line of code, and the numbers shown would not be those that
 count.
 """
 
@@ -96,7 +96,7 @@ def edit_stat(text: str, edit: Edit) -> EditStat:
     old, new = file_lines(text)[edit.first - 1 : edit.last], file_lines(edit.replacement)
     if len(old) * len(new) > COMPARED:
         old, new = _without_common_ends(old, new)
-    if len(old) * len(new) > COMPARED:  # by how often each line occurs, wherever it stands
+    if len(old) * len(new) > COMPARED:  # by how often each line occurs, anywhere
         unchanged = (Counter(old) & Counter(new)).total()
     else:
         matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
@@ -125,7 +125,7 @@ def check_range(edit: Edit, count: int) -> None:
     """Raise CommandError if a file of `count` lines does not have the lines that `edit` names."""
     if edit.first < 1 or edit.last < edit.first - 1:
         raise CommandError(
-            f"EDIT {edit.first} {edit.last} is no range: lines count from 1, and the last is not "
+            f"EDIT {edit.first} {edit.last} isn't a range: lines count from 1, and the last is not "
             "before the first (except EDIT n n-1, which inserts before line n)."
         )
     if edit.last > count or edit.first > count + 1:

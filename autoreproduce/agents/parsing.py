@@ -179,8 +179,8 @@ def _read_new_file(lines: Sequence[str], found: CommandLine, end: int) -> tuple[
     words = words_of(found.rest)
     if len(words) != 1 or found.block is None:
         raise CommandError(
-            f"`ADD {found.rest}` is no new file: after ADD stands its one path, and right below it "
-            f"the whole content in a fenced block.{_example(NEW_FILE)}"
+            f"`ADD {found.rest}` isn't a new file: after ADD comes its one path, and right below "
+            f"it the whole content in a fenced block.{_example(NEW_FILE)}"
         )
     body = block_lines(lines, found)
     plain = unlisted(body, 1)
@@ -242,7 +242,7 @@ def _checked_path(path: str) -> str:
     leads_out = path.startswith(("/", "~")) or ".." in parts
     if not PATH.fullmatch(path) or leads_out or path.endswith("/") or not parts:
         raise CommandError(
-            f"`{path}` is no path to a file below the folder: give it relative, without `..`."
+            f"`{path}` isn't a path to a file below the folder: give it relative, without `..`."
         )
     longest = max(len(part.encode()) for part in parts)
     if longest > 255 or len(path.encode()) > 1000 or len(parts) > 30:
@@ -270,9 +270,7 @@ def _no_command(
     meant = re.compile(rf"\s*[*_`#> -]*({'|'.join(map(shown, names))})\b.*", re.IGNORECASE)
     for index, line in enumerate(lines, 1):
         if names and meant.fullmatch(line):
-            inside = (
-                "stands inside a code fence" if is_command(line) else "is not of the form expected"
-            )
+            inside = "is inside a code fence" if is_command(line) else "is not of the form expected"
             return f"Line {index} of the reply (`{line.strip()[:80]}`) {inside}. {expected}"
     return f"The reply holds no command. {expected}"
 

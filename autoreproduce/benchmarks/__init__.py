@@ -36,7 +36,7 @@ class Benchmark(Protocol):
     """Names tasks, loads one, prepares its data, measures what was submitted.
 
     `Options` is the schema of what a suite may say of it (a pydantic model that forbids what it
-    does not know); the class is made with such a model. A task bears the benchmark's name and
+    does not know); the class is made with such a model. A task has the benchmark's name and
     those options that it needs to be loaded again (`Task.benchmark`, `Task.benchmark_options`).
     A class may also name, as "module:Name": `method`, how our own method attempts a task that
     asks for something other than a program; `suite_page`, what a suite's page shows of its trials;
@@ -59,7 +59,7 @@ class Benchmark(Protocol):
         """The task with `data_dir` if it has data, made below `cache` once a machine.
 
         `given`: a folder of data that the user has, of which what is published is checked. Raises
-        UsageError if the data cannot be had.
+        UsageError if the data cannot be fetched.
         """
         ...
 

@@ -64,7 +64,7 @@ class OwnTask(BaseModel):
 
     @property
     def id(self) -> str:
-        """Its name as it can stand in a folder's."""
+        """Its name as part of a folder's."""
         return re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-") or "task"
 
 
@@ -110,7 +110,7 @@ class OwnTasks:
             return task
         if not given.is_dir():
             raise UsageError(
-                f"--data {given} is no folder", fix="name the folder that holds the data"
+                f"--data {given} isn't a folder", fix="name the folder that holds the data"
             )
         check_tree(given)
         shown = _with_decoys(task.id, given.resolve(), targets, cache, note) if targets else None
@@ -240,7 +240,7 @@ def _metric_of(text: str, claims: Sequence[Claim]) -> Metric:
         )
     if colon and direction not in ("lower", "higher"):
         raise UsageError(
-            f"--metric {text}", fix="after the colon stands lower or higher (which is better)"
+            f"--metric {text}", fix="write lower or higher after the colon, whichever is better"
         )
     claimed = next((c.direction for c in claims if c.metric.casefold() == name.casefold()), None)
     better = direction or claimed or direction_of(name)

@@ -53,7 +53,7 @@ class CheckedClaims:
 
 @dataclass(frozen=True)
 class ReadableTables:
-    """Whether any table has cells, and the numbers of those that stand only as lines: a claim of
+    """Whether any table has cells, and the numbers of those that are only lines: a claim of
     one needs its row's `line`.
     """
 
@@ -129,7 +129,7 @@ def _is_parsed(table: str, source: Source) -> bool:
 
 
 def _with_remark(claim: Claim, source: Source) -> Claim:
-    """The claim with what could not be checked of its place, or stands behind its number, and the
+    """The claim with what could not be checked of its place, or follows its number, and the
     ± of its sentence.
     """
     said = [] if claim.corrected is None else [f"misprint: read as {claim.corrected:g}"]

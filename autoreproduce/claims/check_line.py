@@ -1,6 +1,6 @@
 """Whether a claim from a table that's only lines of text is what its row's line says.
 
-The line must stand at the table's caption, name the row before its values and hold the number with
+The line must be at the table's caption, name the row before its values and hold the number with
 its ±. The column is checked by its position if the heading line has as many fields as the row;
 else nobody can tell, and the claim has a remark.
 
@@ -67,11 +67,11 @@ def cells_with_value(claim: Claim, table: PaperTable) -> list[Cell]:
 
 
 def actual_place(claim: Claim, table: PaperTable) -> str:
-    """In which cells of the table the number really stands."""
+    """The cells of the table where the number really is."""
     printed = claim.printed or f"{claim.value:g}"
     there = " and ".join(cell.place for cell in cells_with_value(claim, table)[:3])
     if not there:
-        return f"; {printed} stands nowhere in it"
+        return f"; {printed} is nowhere in it"
     return f'; {printed} stands in {there}, not in row "{" / ".join(claim.row)}"'
 
 
@@ -121,7 +121,7 @@ class LineCheck:
 def check_line(claim: Claim, source: Source) -> LineCheck:
     """Holds a claim with a `table` and perhaps a `line` against the tables of lines there are."""
     named = tables_named(claim.table, source.text_tables)
-    there = f"{claim.table} stands only as lines of text in this paper"
+    there = f"{claim.table} is only lines of text in this paper"
     if claim.than:
         return LineCheck(f"{there}: quote the sentence that compares the two rows")
     if not claim.line:
@@ -130,14 +130,14 @@ def check_line(claim: Claim, source: Source) -> LineCheck:
     if not rows:
         given = claim.line[:120]
         there = quoted_names([row.label for table in named for row in table.rows])
-        text = f"{given!r} is no row of {claim.table}: copy one whole line; its rows are {there}"
+        text = f"{given!r} isn't a row of {claim.table}: copy one whole line; its rows are {there}"
         return LineCheck(text)
     checks = [_check_in_row(claim, row, table, source) for row, table in rows]
     return next((check for check in checks if not check.problem), checks[0])
 
 
 def _quoted_rows(line: str, table: TextTable) -> Iterator[TextRow]:
-    """The whole lines that `line` quotes, as one row, wherever they stand in the table; none if
+    """The whole lines that `line` quotes, as one row, wherever they are in the table; none if
     they hold several rows.
     """
     wanted = _comparable(line)
@@ -215,7 +215,7 @@ def _under(name: str, cells: Sequence[Cell]) -> list[Cell]:
 
 
 def _wrong_label(claim: Claim, row: TextRow, table: TextTable) -> str:
-    """What is wrong with the row's names: the last one must stand before the line's values, the
+    """What is wrong with the row's names: the last one must come before the line's values, the
     others there or in a line above; a row that is named more exactly goes before.
     """
     *outer, name = claim.row

@@ -47,9 +47,7 @@ class Choice(Frozen):
     place: str = Field("", description="the words of the paper, or what it is inferred from")
     why: str = Field("", description="of a default, and of a value that is not the paper's")
     paper: Value | None = None
-    claims: tuple[str, ...] = Field(
-        (), description="ids of the claims that it bears on; () for all"
-    )
+    claims: tuple[str, ...] = Field((), description="ids of the claims that it affects; () for all")
     alternatives: Annotated[tuple[Alternative, ...], Field(max_length=2)] = Field(
         (), description="of an open or inferred one that may move a number: what else it may be"
     )

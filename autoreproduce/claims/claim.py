@@ -111,11 +111,11 @@ class Claim(Frozen):
     )
     main: bool = Field(False, description="one of those that carry the paper")
     table: str = Field("", description="number or label of the table")
-    sentence: str = Field("", description="the exact words, where it stands in the text")
+    sentence: str = Field("", description="the exact words, where it is in the text")
     # left out of a file if empty, as a spread's sides are
     line: str = Field(
         "",
-        description="the row's exact line, if the table stands only as lines of text",
+        description="the row's exact line, if the table is only lines of text",
         exclude_if=lambda line: not line,
     )
     remark: str = Field(
@@ -142,12 +142,12 @@ class Claim(Frozen):
             raise ValueError("than names the row that an order or equal compares with")
         if self.corrected is not None and not is_misprint(self.value, self.corrected):
             raise ValueError(
-                f"corrected: {self.value:g} is no misprint of {self.corrected:g}: of a misprint "
+                f"corrected: {self.value:g} isn't a misprint of {self.corrected:g}: of a misprint "
                 "only the sign, the point or one digit is wrong, or two digits are swapped"
             )
         if self.scale == "fraction" and abs(self.value) > 1:
             raise ValueError(
-                f"{self.value:g} is no fraction (-1 to 1): its scale is percent or raw"
+                f"{self.value:g} isn't a fraction (-1 to 1): its scale is percent or raw"
             )
         return self
 

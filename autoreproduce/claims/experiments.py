@@ -17,7 +17,7 @@ from autoreproduce.claims.replies import all_items, claim_of, field_errors, read
 from autoreproduce.errors import CommandError, UsageError
 from autoreproduce.files.confined import confined
 
-MAIN, ALL = "main", "all"  # names that stand for several experiments
+MAIN, ALL = "main", "all"  # names for several experiments
 TAKEN = (
     ".\nAll else is taken: give the corrected experiments alone, in one such block; one of which "
     "only claims were wrong, with the corrected ones alone under `claims`."
@@ -56,7 +56,7 @@ class PaperExperiment(Frozen):
     @classmethod
     def _own_name(cls, name: str) -> str:
         if plain_name(name) in ("", MAIN, ALL):
-            raise ValueError(f"{name!r} is no table's or figure's name, such as Table 2")
+            raise ValueError(f"{name!r} isn't a table's or figure's name, such as Table 2")
         return name
 
 
@@ -110,9 +110,9 @@ class PaperPlan(Frozen):
         if not together:
             listed = "; ".join(f"{one.name}: {one.dataset}" for one in missing)
             raise UsageError(
-                f"the data of all these experiments are to be downloaded ({listed})",
-                fix="lay them into a folder, remove plan.json and add --data FOLDER; or name an "
-                "experiment to try it as it is",
+                f"all these experiments need a download ({listed})",
+                fix="put the data into a folder, remove plan.json and add --data FOLDER; or name "
+                "an experiment to try it as it is",
             )
         return list(together.values())
 

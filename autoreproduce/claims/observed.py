@@ -191,7 +191,7 @@ def observed_from_probe(found: ProbedStructure, *, watched_to_end: bool = False)
     return Observed(
         optimizer=optimizer.kind if optimizer else None,
         learning_rate=_largest_setting(optimizer, "lr"),
-        # none in the optimiser may stand in the loss, which is not seen
+        # none in the optimiser may be in the loss, which is not seen
         weight_decay=_largest_setting(optimizer, "weight_decay") or None,
         momentum=optimizer.number("momentum") if optimizer else None,
         betas=_betas(optimizer),

@@ -26,7 +26,7 @@ class Source:
 
     @cached_property
     def text_tables(self) -> tuple[TextTable, ...]:
-        """The tables that stand in a form only as lines of text."""
+        """The tables that are only lines of text in a form."""
         pairs = zip(self.raw, self.forms, strict=True)
         return tuple(table for text, parsed in pairs for table in text_tables_in(text, parsed))
 

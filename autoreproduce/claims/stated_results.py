@@ -3,7 +3,7 @@
 A claimed value counts in a sentence that speaks of a result or names what it is a value of. A
 number that nobody claimed counts as a result if it follows a metric's name or a verb such as "drops
 to", with a percent sign, a claim's unit or "points". Neither is a setting, a part of an equation,
-or a small whole number that stands alone.
+or a small whole number alone.
 """
 
 import bisect

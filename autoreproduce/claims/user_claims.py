@@ -135,7 +135,7 @@ def read_user_claim(text: str, taken: Sequence[str] = ()) -> Claim:
     """A claim as a user writes it: "row: metric = 94.3% ± 0.2 higher".
 
     Row, column ("row / column: …"), ±, unit and direction may be left out; a metric whose name
-    tells no direction is one to match. In place of = stands <, > or ~ for a bound ("p-value <
+    tells no direction is one to match. Write <, > or ~ instead of = for a bound ("p-value <
     0.05"), or before another row for an order or an equality. Raises UsageError with the grammar.
     """
     relation = _RELATION.search(text)
@@ -214,7 +214,7 @@ def claims_to_read(task: Task) -> bool:
 
 def claims_of_task(task: Task) -> ClaimsFile | None:
     """The claims that a task brings, the user's put over them; None if it brings none, so that
-    they have to be read from the paper. The user's alone stand for themselves.
+    they have to be read from the paper. The user's alone need no check.
 
     Raises UsageError for a claim of the user that cannot be read.
     """

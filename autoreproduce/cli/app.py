@@ -130,7 +130,7 @@ class LazyGroup(TyperGroup):
 
             subcommand = f"did you mean bench {args[0]}? " if args[0] in BENCH else ""
             raise UsageError(
-                f"{args[0]} is no command",
+                f"{args[0]} isn't a command",
                 fix=f"{subcommand or nearest(args[0], COMMANDS)}`autoreproduce --help` lists them",
             )
         return super().resolve_command(ctx, args)

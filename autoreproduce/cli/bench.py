@@ -195,8 +195,8 @@ def new(
     )
     read = content.folder("reproducebench")
     if into.resolve() != read.resolve():
-        print(f"Tasks are read from {read}: move {made} there, or name that folder by --into.")
-    print(f"{made} runs as it stands: autoreproduce bench reference {task_id}. To be written:")
+        print(f"Tasks are read from {read}: move {made} there, or name that folder with --into.")
+    print(f"{made} runs as it is: autoreproduce bench reference {task_id}. To be written:")
     for name, count in still_to_fill(made).items():
         print(f"  {name}: {count} places marked FILL")
     print(f"Then: pytest tests/benchmarks/reproducebench/test_contract.py -k {task_id}")

@@ -84,7 +84,7 @@ def settings_options(
 ) -> Callable[[Command], Command]:
     """Makes `command(..., settings, ...)` a Typer command with these settings as options.
 
-    They stand in the place of the parameter `settings`. Those in `main` matter first; the others
+    They replace the parameter `settings`. Those in `main` matter first; the others
     are in the panel of their section.
     """
     ordered = [*main, *(flag for flag in flags if flag not in main)]

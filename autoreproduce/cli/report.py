@@ -38,7 +38,7 @@ def report(
         if pdf:
             raise UsageError("--pdf prints a trial's report", fix="name a trial's folder")
         if (place := table("api").get("write_site")) is None:
-            raise UsageError(f"{folder} is no trial's folder", fix="name one, or install tables")
+            raise UsageError(f"{folder} isn't a trial's folder", fix="name one, or install tables")
         print(found_at(place)(folder))
         return
     from autoreproduce.evaluation.report import write_report

@@ -61,12 +61,12 @@ def record_remarks(
         if _items_due(claim, choices) and claim.id not in first.entries and not first.recomputed
     ]
     if unknown:
-        found.append(f"On how many items it was computed is not known of: {', '.join(unknown)}.")
+        found.append(f"It isn't known how many items these were computed on: {', '.join(unknown)}.")
     return found
 
 
 def _runs_remark(claim: Claim, run: SeedRun) -> str:
-    """How many runs stand behind a number, if the paper's has several."""
+    """How many runs are behind a number, if the paper's has several."""
     values, counted = run.runs.get(claim.id, ()), single_values(claim, run)
     if values and not counted and len(values) > 1:
         return (

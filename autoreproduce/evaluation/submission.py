@@ -31,7 +31,7 @@ from autoreproduce.trials.workspace import Workspace
 TREE = "tree"
 LARGEST_FILE = 100_000_000  # bytes, of a file that nobody named
 RESULTS = "metrics.json"
-LFS = "version https://git-lfs.github.com/spec/"  # a text that stands for a large file
+LFS = "version https://git-lfs.github.com/spec/"  # a text in place of a large file
 _SUBMODULE = re.compile(r"^[ \t]*path[ \t]*=(.{1,1000})$", re.MULTILINE)
 
 
@@ -69,7 +69,7 @@ def carried_files(root: Path, without: Sequence[Path], large: Sequence[str]) -> 
     taken: list[str] = []
     for pattern in large:
         if not any(PurePosixPath(entry.name).match(pattern) for entry in entries):
-            raise UsageError(f"--carry {pattern} is no file of the program", fix="name one of it")
+            raise UsageError(f"--carry {pattern} isn't a file of the program", fix="name one of it")
     for entry in sorted(entries, key=lambda entry: entry.size):
         named = any(PurePosixPath(entry.name).match(pattern) for pattern in large)
         why = "" if entry.kind == "file" else f"a {entry.kind}"
@@ -184,14 +184,14 @@ def lay_out(
         trial.close()
         raise UsageError(
             f"{folder} holds another program, or an earlier version of it",
-            fix="name a new folder by --out",
+            fix="name a new folder with --out",
         )
     known = trial.record.inputs
     if run and trial.steps and {key: known[key] for key in PLACES if key in known} != places:
         trial.close()
         raise UsageError(
             f"{folder} was run with another --data-at, --metric-from, --requirements or --beside",
-            fix="name a new folder by --out",
+            fix="name a new folder with --out",
         )
     if trial.outcome is None and not trial.steps:
         space = Workspace(folder)

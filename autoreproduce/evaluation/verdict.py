@@ -100,7 +100,7 @@ def _judged_claims(
         if problem := items_problem(claim, runs[0], choices):
             reasons.setdefault(claim.id, problem)
         if place := constants.get(claim.id):
-            reasons[claim.id] = f"printed, not computed: the number stands in {place}"
+            reasons[claim.id] = f"printed, not computed: the number is in {place}"
     verdicts = judge_all(file, measured, reasons)
     number_of = _claim_of_number(file.claims, task)
     recomputed = all(run.recomputed for run in runs if run.value is not None)

@@ -7,7 +7,7 @@ What is proven:
   about a hundred bytes and needs a comma or a bracket, so counting those in the text bounds memory
   before anything is parsed.
 - YAML: PyYAML is slow and some of its scalars are quadratic, so the text is short (a task's largest
-  file has 14 KB); aliases, by which ten lines stand for a billion values, are refused.
+  file has 14 KB); aliases, by which ten lines become a billion values, are refused.
 - Python: its parser refuses what nests too deep for it, but gives trees of which every visitor
   would overflow, and takes up to 900 bytes a character: the source is short, and the tree at most
   as deep as visitors can walk.
@@ -236,7 +236,7 @@ def _finite(text: str) -> float:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} isn't a JSON number")
 
 
 def imported_modules(files: Mapping[str, str]) -> list[str]:

@@ -39,13 +39,13 @@ def check_packages(names: Iterable[str], options: Iterable[str] = ()) -> None:
     for text in given:
         if package_parts(text) is None:
             raise UsageError(
-                f"{text[:80]!r} is no package with a version",
+                f"{text[:80]!r} isn't a package with a version",
                 fix="write it as NAME or NAME==VERSION; options, paths and addresses are not taken",
             )
     for text in options:
         if text not in PACKAGE_OPTIONS:
             raise UsageError(
-                f"{text[:80]!r} is no option of an installation",
+                f"{text[:80]!r} isn't an option of an installation",
                 fix=f"there is {', '.join(PACKAGE_OPTIONS)}",
             )
 

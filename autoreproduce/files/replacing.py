@@ -97,6 +97,6 @@ def empty(fd: int) -> None:
 
 def put(file: IO[bytes], data: bytes) -> None:
     """Write at the place of a new file; zeros as a hole, which takes no room. For a hole at the end
-    the file is to be truncated there.
+    where to truncate the file.
     """
     file.write(data) if data.strip(b"\0") else file.seek(len(data), os.SEEK_CUR)

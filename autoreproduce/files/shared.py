@@ -40,8 +40,8 @@ def inside(root: Path, name: str | PurePath) -> Path:
         ) from None
     if not real.is_relative_to(top):
         raise UsageError(
-            f"{_shown(top, name)} is no file below {root.name}",
-            fix="give its path there, and in the place of a link that leads out the file itself",
+            f"{_shown(top, name)} isn't a file below {root.name}",
+            fix="give its path there, and replace a link that leads out with the file itself",
         )
     return real
 
@@ -131,7 +131,7 @@ def read_plain(path: Path, largest: int = LARGEST, called: str = "") -> bytes:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(handle, "rb") as file:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise UsageError(f"{called} is no plain file", fix="put one in its place")
+                raise UsageError(f"{called} isn't a plain file", fix="put one in its place")
             data = file.read(largest + 1)
     except FileNotFoundError:
         raise

@@ -5,7 +5,7 @@ check of refactoring see them beside what was observed of the dry run; what the 
 is added to the file when it has ended. Nothing here can end a trial: without a usable reply there
 is a note and no choices.
 
-A choice that is called stated must be stated: its words stand in the paper or in the task.
+A choice that is called stated must be stated: its words are in the paper or in the task.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Data acquisition (the paper's section 3.3, first phase): data.py, and the facts it finds.
 
-Shapes, types, ranges and counts of the real data, as data.py prints them, stand in all later
+Shapes, types, ranges and counts of the real data, as data.py prints them, are in all later
 prompts. The file holds no method yet, so there is nothing to review against the paper.
 """
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from autoreproduce.method.workbench import Workbench
 
 MAX_RUNS = 3  # a failed one costs its whole time
-WENT_ON = "the full run was interrupted and went on from the checkpoint that it had written"
+WENT_ON = "the full run was interrupted and continued from the checkpoint it had written"
 MIXED = (
     "the full run was stopped at its limit, the program was changed, and a checkpoint of the "
     "version before was there to continue from: read whether the number rests on both"
@@ -77,7 +77,7 @@ def _after_interruption(bench: Workbench, run: Run) -> tuple[Run, tuple[str, ...
     """
     following = _execute(bench, continued=True)
     if run.checkpoint and not (following.execution.ok or following.execution.stopped):
-        bench.trial.note("the run could not go on from its checkpoint: it begins anew")
+        bench.trial.note("the run could not continue from its checkpoint: it starts over")
         return _execute(bench), ()
     return following, (WENT_ON,) if run.checkpoint else ()
 

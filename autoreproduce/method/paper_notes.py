@@ -31,7 +31,7 @@ class PaperNote(BaseModel):
 
 
 def quoted_notes(items: object, paper: Paper) -> tuple[list[PaperNote], list[str]]:
-    """The notes of a list that stood in a reply whose words are in the paper; why others aren't."""
+    """A reply's notes whose words are in the paper; why the others aren't taken."""
     if not items:
         return [], []
     kept, wrong = list[PaperNote](), list[str]()

@@ -73,7 +73,7 @@ class PaperReading:
             raise CommandError("\n".join(problems))
 
     def _prose(self, reply: str) -> str:
-        """Read what stands before the block; what is wrong with it."""
+        """Read what comes before the block; what is wrong with it."""
         lines = reply.split("```", 1)[0].splitlines()
         items = [line.strip() for line in lines if _ITEM.match(line)]
         if len(items) >= FEWEST_ITEMS and not self.checklist:

@@ -62,7 +62,7 @@ def _rewrite(bench: Workbench, problem: str, refused: str) -> tuple[str, str]:
 
     def edited(parsed: Parsed) -> tuple[str, str]:
         if any(edit.path not in (None, "main.py") for edit in parsed.edits):
-            raise CommandError("main.py alone is to be changed")
+            raise CommandError("change main.py alone")
         alone = parsed.edits[0] if len(parsed.edits) == 1 else None
         added = len(file_lines(alone.replacement)) if alone and alone.last == 0 else 0
         whole = 2 * added > len(file_lines(main))  # not a docstring put before it

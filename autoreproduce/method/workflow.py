@@ -143,7 +143,7 @@ def claims(state: State, runtime: Runtime[Context]) -> State:
 
 def paper_lineage(state: State, runtime: Runtime[Context]) -> State:
     """The cited papers that this one builds on, each ⟨summary, code⟩ (the paper's Algorithm 1):
-    k of them by --effort paper, else those that would settle what the paper leaves open.
+    k of them with --effort paper, else those that would settle what the paper leaves open.
     """
     c, bench = runtime.context, state["bench"]
     c.trial.phase("paper_lineage")
@@ -194,7 +194,7 @@ def build_graph(settings: MethodSettings) -> CompiledStateGraph[State, Context, 
     for node in reading:
         graph.add_node(node.__name__, node)
     for phase in WRITING:
-        # by --effort evidence one review sees the whole program, where it can still change all
+        # with --effort evidence one review sees the whole program, where it can still change all
         reviewed = phase.reviewed and (settings.effort == "paper" or phase is EXPERIMENT_EXECUTION)
         graph.add_node(phase.name, develop(replace(phase, reviewed=reviewed), settings))
     graph.add_node("refactoring", refactoring)

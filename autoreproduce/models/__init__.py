@@ -30,7 +30,7 @@ class Models:
         model = self.research if role == "research" else self.code
         if model is None:
             raise UsageError(
-                "the solver asks for a model that it does not need by its own word",
+                "the solver asks for a model but doesn't declare that it needs one",
                 fix='add "model" to its class\'s needs',
             )
         return model

@@ -21,7 +21,7 @@ from typing import Self
 from autoreproduce.errors import BudgetError, UnknownPriceError, UsageError
 
 NO_PRICE_FIX = (
-    "give it by --price INPUT,CACHED,OUTPUT (dollars a million tokens, 0,0,0 if it is free), or "
+    "give it with --price INPUT,CACHED,OUTPUT (dollars a million tokens, 0,0,0 if it is free), or "
     "set the budget in tokens: --budget '500000 tokens'"
 )
 _DOLLARS = re.compile(r"\$?\s*(\d+(?:\.\d+)?|\.\d+)\s*(?:\$|dollars?|usd)?", re.IGNORECASE)

@@ -74,7 +74,7 @@ def explain(error: Exception, model: Any) -> ModelError | None:
     if _is_too_long(error, status):
         return ContextError(
             f"the prompt is too long for the model ({words})",
-            fix="name its context by --context-tokens N, so that the paper is shortened to fit; or "
+            fix="name its context with --context-tokens N, so the paper is shortened to fit; or "
             "use a model with a larger context, fewer cited papers (--k), or less output "
             "(--max-output-tokens)",
         )
@@ -178,7 +178,7 @@ def _by_status(status: int, words: str, no_credit: bool) -> tuple[str, str]:
     if status >= 500:
         return f"fails, retries included {answer}", f"wait, {_AGAIN}"
     if 300 <= status < 400:
-        return f"sends its callers to another address ({status})", "give that by --base-url"
+        return f"redirects to another address ({status})", "give that with --base-url"
     what, fix = _STATUS.get(status, _REFUSED)
     return f"{what} {answer}", fix
 

@@ -153,7 +153,7 @@ def open_model(settings: Settings, name: str | None = None) -> BaseChatModel:
     name = name or settings.model.name
     if named_tape(name) == "":
         raise UsageError(
-            "no tape ships for this task and profile", fix="name one by --model tape:FILE"
+            "no tape ships for this task and profile", fix="name one with --model tape:FILE"
         )
     if not name:
         raise UsageError("no model is configured", fix=_MODEL_HELP)
@@ -225,7 +225,7 @@ def _check_address(provider: str, url: str) -> None:
         )
     if not is_address(url) or urlsplit(url).query or urlsplit(url).fragment:
         raise UsageError(
-            f"the base URL {shown(url)} is no address that can be called",
+            f"the base URL {shown(url)} isn't an address that can be called",
             fix="write it as http://127.0.0.1:11434/v1",
         )
 

@@ -164,16 +164,16 @@ def read_tape(path: Path) -> Tape:
     except (OSError, UsageError) as error:
         raise UsageError(
             f"the tape {path} cannot be read ({getattr(error, 'strerror', None) or error})",
-            fix="name a tape written by --record",
+            fix="name a tape written with --record",
         ) from None
     except UnicodeDecodeError:
         raise UsageError(
-            f"the tape {path} is not text", fix="name a tape written by --record"
+            f"the tape {path} is not text", fix="name a tape written with --record"
         ) from None
     while lines and not lines[-1]:
         lines.pop()
     if not lines:
-        raise UsageError(f"the tape {path} is empty", fix="record it again by --record")
+        raise UsageError(f"the tape {path} is empty", fix="record it again with --record")
     head = _parsed_line(TapeHead, lines[0], path, 1)
     entries = [_parsed_line(TapeEntry, line, path, n) for n, line in enumerate(lines[1:], 2)]
     _check_numbers(entries, path)
@@ -243,7 +243,7 @@ def _parsed_line(kind: type[_Line], line: str, path: Path, number: int) -> _Line
         reason = f"{field}: {what['msg']}" if field else what["msg"]
         raise UsageError(
             f"the tape {path}, line {number} is damaged ({reason})",
-            fix="restore it, or record it again by --record",
+            fix="restore it, or record it again with --record",
         ) from None
 
 
@@ -256,5 +256,5 @@ def _check_numbers(entries: list[TapeEntry], path: Path) -> None:
             raise UsageError(
                 f"the tape {path}, line {number} is call {entry.step} of {'/'.join(entry.place)}, "
                 f"and should be call {calls[entry.place]}",
-                fix="lines are missing, restore the file or record it again by --record",
+                fix="lines are missing, restore the file or record it again with --record",
             )

@@ -78,7 +78,7 @@ class TapeModel(BaseChatModel):
                 raise TapeError(
                     f"the tape {self.path} has no reply for call {step} of {'/'.join(place)}: the "
                     "replay took another course than the recording",
-                    fix="replay with the task, settings and version of then, or record it again",
+                    fix="replay with the recording's task, settings and version, or record anew",
                 )
             self._calls[place] = step
         return entry

@@ -38,11 +38,12 @@ def unpack(archive: Path, folder: Path) -> Kind:
             return _unpack_gzip(archive, folder)
         else:
             raise PaperError(
-                f"{archive.name} is neither tar, gzip nor PDF", fix="give the paper by --paper FILE"
+                f"{archive.name} is neither tar, gzip nor PDF",
+                fix="give the paper with --paper FILE",
             )
     except DAMAGED_ARCHIVE as error:
         raise PaperError(
-            f"{archive.name} is damaged ({error})", fix="give the paper by --paper FILE"
+            f"{archive.name} is damaged ({error})", fix="give the paper with --paper FILE"
         ) from error
     return "tex"
 
@@ -54,7 +55,8 @@ def _unpack_tar(archive: Path, folder: Path) -> None:
             target = _inside(folder, member.name, archive)
             if number >= MOST:
                 raise PaperError(
-                    f"{archive.name} holds over {MOST} files", fix="give the paper by --paper FILE"
+                    f"{archive.name} holds over {MOST} files",
+                    fix="give the paper with --paper FILE",
                 )
             source = tar.extractfile(member) if member.isreg() else None
             if source is None:  # a link or a device
@@ -80,7 +82,7 @@ def _inside(folder: Path, name: str, archive: Path) -> Path:
     if parts.is_absolute() or ".." in parts.parts or "\\" in name or "\0" in name:
         raise PaperError(
             f"{archive.name} tries to write outside its folder ({name!r}) and was not unpacked",
-            fix="give the paper by --paper FILE",
+            fix="give the paper with --paper FILE",
         )
     return folder / parts
 

@@ -73,7 +73,7 @@ def normal_id(text: str) -> str:
     bare = re.sub(r"(\.pdf|\.tar\.gz)?/*$", "", bare, flags=re.I)
     if not _ID.fullmatch(bare):
         raise UsageError(
-            f"{text!r} is no arXiv id",
+            f"{text!r} isn't an arXiv id",
             fix="write it like 2301.12664, 2301.12664v2 or hep-th/9901001",
         )
     return bare
@@ -101,7 +101,8 @@ def by_id(settings: Settings, arxiv_id: str) -> ArxivEntry:
     entries = _query(settings, arxiv.Search(id_list=[arxiv_id], max_results=1))
     if not entries or without_version(entries[0].arxiv_id) != without_version(arxiv_id):
         raise NotOnArxivError(
-            f"arXiv has no paper {arxiv_id}", fix="check the id, or give the paper by --paper FILE"
+            f"arXiv has no paper {arxiv_id}",
+            fix="check the id, or give the paper with --paper FILE",
         )
     return entries[0]
 
@@ -217,7 +218,7 @@ def _download(settings: Settings, url: str, target: Path) -> None:
                     if response.status_code in (400, 404, 410):
                         raise NotOnArxivError(
                             f"{url} does not exist",
-                            fix="check the arXiv id, or give the paper by --paper FILE",
+                            fix="check the arXiv id, or give the paper with --paper FILE",
                         )
                     if response.is_success:
                         _write_download(response.iter_raw, target, url)
@@ -226,7 +227,7 @@ def _download(settings: Settings, url: str, target: Path) -> None:
                     again = response.status_code == 429 or not response.is_client_error
             except UnfitAnswerError:
                 raise PaperError(
-                    f"{url} is over {LARGEST >> 20} MB", fix="give the paper by --paper FILE"
+                    f"{url} is over {LARGEST >> 20} MB", fix="give the paper with --paper FILE"
                 ) from None
             except httpx2.TransportError as error:
                 reason, wait = type(error).__name__, _delay(url)
@@ -256,7 +257,7 @@ def _write_download(chunks: Callable[[], Iterator[bytes]], target: Path, url: st
                     raise _unreachable(url, f"not whole after {LONGEST:.0f} s")
                 if length > LARGEST:
                     raise PaperError(
-                        f"{url} is over {LARGEST >> 20} MB", fix="give the paper by --paper FILE"
+                        f"{url} is over {LARGEST >> 20} MB", fix="give the paper with --paper FILE"
                     )
                 file.write(chunk)
         part.replace(target)
@@ -268,5 +269,5 @@ def _unreachable(url: str, reason: str) -> UnreachableError:
     host = urlsplit(url).netloc
     return UnreachableError(
         f"{host} cannot be reached ({reason})",
-        fix="try again later, or give the paper by --paper FILE",
+        fix="try again later, or give the paper with --paper FILE",
     )

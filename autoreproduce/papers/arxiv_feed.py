@@ -33,7 +33,7 @@ class LimitedAdapter(BaseAdapter):
             late = isinstance(error, httpx2.TimeoutException)
             raise (ReadTimeout if late else Unreachable)(str(error)) from error
         if answer.is_success and ATOM not in answer.content[:2000]:
-            raise RequestException("the answer is no Atom feed")
+            raise RequestException("the answer isn't an Atom feed")
         response = Response()
         response.status_code, response.url = answer.status_code, str(request.url)
         response.request, response._content = request, answer.content

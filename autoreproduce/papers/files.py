@@ -146,7 +146,7 @@ def latex_parts(source: Path, folder: Path, main: Path) -> Parts:
     latex = inlined(main, source, unpacked)
     text, found = to_markdown(latex)
     if len(text) < min(LEAST_LATEX, main.stat().st_size // 4):
-        raise PaperError(f"{main} has no text of a paper", fix="give its PDF by --paper")
+        raise PaperError(f"{main} has no text of a paper", fix="give its PDF with --paper")
     title = latex_title(latex)
     references = latex_references(source, main, found.bibliography, found.cited, latex)
     if title:

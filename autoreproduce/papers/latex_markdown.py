@@ -32,7 +32,7 @@ def to_markdown(latex: str) -> tuple[str, Converted]:
         text = converter.convert(rest)
     except RecursionError as error:
         raise PaperError(
-            "the LaTeX is nested too deep to be read", fix="give the paper's PDF by --paper"
+            "the LaTeX is nested too deep to be read", fix="give the paper's PDF with --paper"
         ) from error
     except Exception as error:  # the parser may raise anything on what is not LaTeX
         raise PaperError(

@@ -36,7 +36,9 @@ def main_file(folder: Path) -> Path:
         if path.suffix.lower() in (".tex", ".ltx", ".latex")
     ]
     if not candidates:
-        raise PaperError(f"{folder} holds no .tex file", fix="give the paper's PDF by --paper FILE")
+        raise PaperError(
+            f"{folder} holds no .tex file", fix="give the paper's PDF with --paper FILE"
+        )
     scored = [(_likelihood(path, folder), -index, path) for index, path in enumerate(candidates)]
     return max(scored)[2]
 
@@ -121,7 +123,7 @@ def read_text(path: Path) -> str:
         data = path.read_bytes()
     except OSError as error:
         raise PaperError(
-            f"{path} cannot be read ({error.strerror})", fix="give another by --paper"
+            f"{path} cannot be read ({error.strerror})", fix="give another with --paper"
         ) from error
     marked = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:

@@ -88,7 +88,7 @@ def without_rules(latex: str) -> str:
 
 def caption_labels(latex: str) -> list[str]:
     """The label of each caption of a float, but for floats within it, in their order; "" if it has
-    none. A single caption's may stand before it.
+    none. A single caption's may precede it.
     """
     begin = re.match(r"\\begin\{[^}]*\}", latex)
     latex = _INNER_FLOAT.sub("", latex[begin.end() if begin else 0 :])

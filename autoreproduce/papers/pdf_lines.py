@@ -180,7 +180,7 @@ def _text_line(
 
 
 def _raised(textpage: Any, printing: list[int], size: float) -> set[int]:
-    """Those of the characters that stand above the line's baseline in smaller print."""
+    """The characters above the line's baseline in smaller print."""
     baselines = {index: round(_baseline(textpage, index), 1) for index in printing}
     base = Counter(baselines.values()).most_common(1)[0][0]
     return {

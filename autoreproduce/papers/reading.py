@@ -113,7 +113,7 @@ def _from_anywhere(
     if settings.papers.offline and digest is None:
         raise PaperError(
             "--offline fetches nothing and the task has no digest",
-            fix="give the paper by --paper FILE",
+            fix="give the paper with --paper FILE",
         )
     if arxiv_id is None and digest is None:
         raise UsageError("no paper is named", fix="give --arxiv ID or --paper FILE")
@@ -208,7 +208,7 @@ def _from_pdf(settings: Settings, place: Path, arxiv_id: str) -> Parts:
         if b"%PDF" not in opened.read(1024):
             pdf.unlink()
             raise UnreachableError(
-                f"arXiv answered with something that is no PDF of {arxiv_id}",
+                f"arXiv answered with something that isn't a PDF of {arxiv_id}",
                 fix="give --paper FILE",
             )
     return _parts_of_file(settings, pdf, place)

@@ -59,7 +59,7 @@ def installed() -> Mapping[str, Plugin]:
         try:
             plugin = point.load()
             if not isinstance(plugin, Plugin):
-                raise TypeError(f"{point.value} is no Plugin")
+                raise TypeError(f"{point.value} isn't a Plugin")
         except Exception as error:  # somebody else's package
             print(f"The plugin {point.name} is left out: {error}", file=sys.stderr)
             continue

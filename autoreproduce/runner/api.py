@@ -152,7 +152,7 @@ def score(path: File, **options: Unpack[ScoreOptions]) -> ScoredTrials:
 
 
 def score_request(path: File, **options: Unpack[ScoreOptions]) -> ScoreRequest:
-    """What is to be scored, with the task found and the settings read.
+    """What to score, with the task found and the settings read.
 
     `run`: a command that runs the program in the sandbox first; `metric_from` (FILE:KEY) and
     `data_at` map what it writes and expects, `requirements` lists its packages, the files `beside`

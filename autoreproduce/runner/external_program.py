@@ -44,7 +44,7 @@ from autoreproduce.trials.trial import Trial
 
 @dataclass
 class ScoreRequest:
-    """What is to be scored, and how. `task` None is the trial's own; `points` None: from the paper
+    """What to score, and how. `task` None is the trial's own; `points` None: from the paper
     if its text is at hand, else curated. `draw`: the seed of the data that the run sees, which
     nobody who wrote the program could know; "": a new one.
     """
@@ -73,7 +73,7 @@ class ScoreRequest:
 
     @property
     def outside_run(self) -> OutsideRun | None:
-        """How the program is to be run, None if it is not. Raises UsageError."""
+        """How to run the program, None if it isn't run. Raises UsageError."""
         given = {
             "--metric-from": tuple(self.metric_from),
             "--data-at": self.data_at,
@@ -117,7 +117,7 @@ def submitted_trial(request: ScoreRequest) -> tuple[Path, Task]:
 
 
 def _end(request: ScoreRequest, trial: Trial, task: Task, run: OutsideRun | None) -> None:
-    """Run the program if it is to be run, measure what it left, and write verdict and outcome.
+    """Run the program if asked to, measure what it left, and write verdict and outcome.
 
     A program whose number is read from its own words sees the test targets: with decoys in their
     place its words would be about these.
@@ -205,6 +205,6 @@ def _ran_already(trial: Trial, command: str) -> bool:
     if ran and command not in ran:
         raise UsageError(
             f"{trial.folder} was run by another command ({ran[-1]})",
-            fix="name a new folder by --out",
+            fix="name a new folder with --out",
         )
     return bool(ran) and trial.outcome is not None and trial.outcome.phase != NOT_RUN

@@ -24,14 +24,14 @@ def find_or_make_task(
     """The benchmark's task `name`, or a task of the user's own if --metric is given; `claims` are
     those of the user, `targets` the place of their task's test targets in its data.
 
-    Raises UsageError if neither can be had, or if the paper named is not the task's.
+    Raises UsageError if there is neither, or if the paper named is not the task's.
     """
     metrics = [metric] if isinstance(metric, str) else list(metric or ())
     if not metrics:
         if targets:
             raise UsageError(
                 "--targets is for a task of your own: one of the benchmark withholds its targets",
-                fix="leave it out, or describe your task by --metric",
+                fix="leave it out, or describe your task with --metric",
             )
         task = _benchmark_task(name, arxiv, paper, instruction, profile)
         return with_claims(task, claims)
@@ -65,7 +65,7 @@ def _benchmark_task(
     if arxiv is not None and without_version(normal_id(arxiv)) != task.arxiv_id:
         raise UsageError(
             f"task {task.id} is of arXiv {task.arxiv_id}, not {arxiv}",
-            fix="correct one, or describe a task of your own by --metric",
+            fix="correct one, or describe a task of your own with --metric",
         )
     if instruction:
         task = task.model_copy(update={"instruction": f"{task.instruction}\n\n{instruction}"})
@@ -83,7 +83,8 @@ def _own_task(
 ) -> Task:
     if paper is not None and not paper.is_file():
         raise UsageError(
-            f"--paper {paper} is missing, or is no file", fix="name a .pdf, .md, .tex or .txt file"
+            f"--paper {paper} is missing, or isn't a file",
+            fix="name a .pdf, .md, .tex or .txt file",
         )
     entry = OwnTask(
         name=name,
@@ -102,6 +103,6 @@ def data_folder(data: Path) -> Path:
     Raises UsageError if it is no folder, or a link in it leads out of it.
     """
     if not data.is_dir():
-        raise UsageError(f"--data {data} is no folder", fix="name the folder with the data")
+        raise UsageError(f"--data {data} isn't a folder", fix="name the folder with the data")
     check_tree(data)
     return data.resolve()

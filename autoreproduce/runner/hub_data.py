@@ -30,7 +30,7 @@ SUFFIX = re.compile(r"\.\w{1,5}$", re.ASCII)  # of a picture's own name
 def local_data(data: Path | None, settings: Settings, note: Callable[[str], None]) -> Path | None:
     """`data`, or the folder with what it names of the Hub, made once for each commit.
 
-    Raises UsageError if the name is none, the extra is missing, or it can't be had or read.
+    Raises UsageError if the name is none, the extra is missing, or it can't be fetched or read.
     """
     if data is None or not str(data).startswith("hf:"):
         return data
@@ -73,7 +73,7 @@ def _snapshot(name: str, revision: str | None, offline: bool) -> Path:
     except Exception as error:  # the client's, or that of the library below it
         said = " ".join(str(error).split())[:200]
         fix = "try again later, or name a folder with the data"
-        raise UsageError(f"{name} cannot be had from the Hub ({said})", fix=fix) from None
+        raise UsageError(f"{name} cannot be fetched from the Hub ({said})", fix=fix) from None
     return Path(found)
 
 

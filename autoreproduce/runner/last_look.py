@@ -2,7 +2,7 @@
 
 It sees what was measured, and may leave a note and name one more reading. Whoever sees a result can
 choose among readings by it, so neither counts: program, claims and verdict stay as they are, and
-both stand among the verdict's remarks, marked.
+both are among the verdict's remarks, marked.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What speaks against a number and is known only at the end of its trial, as findings beside it.
 
-Numbers that a program prints and does not compute stand as constants in its source text. A number
+Numbers that a program prints and does not compute are constants in its source text. A number
 that was computed is no literal of the text, but for the few digits that any two numbers may share.
 So a value counts from four digits on, or from three if most of the values are literals. What a
 program compares its result with (a comparison, an assert, `isclose`) is no such literal.
@@ -122,7 +122,7 @@ def add_printed_constants(
     repeater: Repeater | None,
     runs: Sequence[SeedRun],
 ) -> dict[str, str]:
-    """Where in the source text numbers stand that were not computed, by key; a finding too."""
+    """Where the source text holds numbers that were not computed, by key; a finding too."""
     first = runs[0]
     own_word = [name for name in first.metrics if name not in first.recounted]
     names = [name for name in own_word if not (first.recomputed and len(runs) == 1)]

@@ -37,8 +37,8 @@ KEYS = (
 HOW = (
     "name one, e.g. --model openai:gpt-5 with OPENAI_API_KEY set, --model "
     "anthropic:claude-sonnet-4-5 with "
-    "ANTHROPIC_API_KEY set, a local one by --model ollama:NAME (vllm:, lmstudio:), or any "
-    "OpenAI-compatible server by --model NAME --base-url URL"
+    "ANTHROPIC_API_KEY set, a local one with --model ollama:NAME (vllm:, lmstudio:), or any "
+    "OpenAI-compatible server with --model NAME --base-url URL"
 )
 
 
@@ -97,7 +97,7 @@ def choose_model(
     needs = needs_of(solver)
     if "functions" in needs and task.writes != "functions":
         raise UsageError(
-            f"{task.id} is no task with masked functions, which the solver {solver} needs",
+            f"{task.id} isn't a task with masked functions, which the solver {solver} needs",
             fix="take one of a suite of masked functions, e.g. autoexperiment",
         )
     if "model" not in needs:
@@ -158,7 +158,7 @@ def _unnamed(settings: Settings, task: Task) -> str:
     if key := next((key for key in KEYS if os.environ.get(key)), None):
         raise UsageError(
             f"{key} is set but no model is named",
-            fix=f"{HOW}; or replay the recorded trial by --model tape",
+            fix=f"{HOW}; or replay the recorded trial with --model tape",
         )
     if find_tape(task.id, task.profile) is None:
         raise UsageError("no model is configured", fix=HOW)
@@ -200,9 +200,9 @@ def _as_recorded(settings: Settings, recorded: dict[str, Any], name: str, path: 
     except ValidationError as error:
         first = error.errors()[0]
         raise UsageError(
-            f"the tape {path} was recorded with a setting that is none here "
+            f"the tape {path} was recorded with a setting that doesn't exist here "
             f"({'.'.join(map(str, first['loc']))}: {first['msg']})",
-            fix="replay it with the version of then, or record it again by --record",
+            fix="replay it with the version that recorded it, or record it again with --record",
         ) from None
 
 

@@ -82,7 +82,7 @@ def write_end(
     seconds: float = 0.0,
     warnings: Sequence[str] = (),
 ) -> None:
-    """Close the accounts and write the outcome, with what is to be said first of all."""
+    """Close the accounts and write the outcome, with what comes first."""
     _close_accounts(outcome, trial, task, seconds)
     outcome.warnings += warnings
     if sandboxes.unisolated or not outcome.isolated:

@@ -2,7 +2,7 @@
 long a trial may still take by those of its task, and by its dry run's rate.
 
 Earlier trials of a task are those below the same folder of runs with the same task, profile and
-solver; the middle of their times counts. The dry run's rate gives a least time of the full run
+solver; the median of their times counts. The dry run's rate gives a least time of the full run
 (`method.time_prediction`), which is all that is known of a task's first trial.
 """
 
@@ -51,7 +51,7 @@ def _times_of(outcome: Outcome) -> tuple[float, float, float]:
     return outcome.seconds, held.get(FULL_RUN, 0.0), outcome.seconds - before
 
 
-def _middle(seconds: Sequence[float]) -> float:
+def _median(seconds: Sequence[float]) -> float:
     return statistics.median([each for each in seconds if each > 0] or [0.0])
 
 
@@ -60,7 +60,7 @@ class RemainingTime:
 
     def __init__(self, earlier: Sequence[Outcome] = ()) -> None:
         columns = zip(*map(_times_of, earlier), strict=True) if earlier else ((), (), ())
-        self._whole, self._full_run, self._after = map(_middle, columns)
+        self._whole, self._full_run, self._after = map(_median, columns)
         self._least = 0.0  # of the full run, by the dry run
         self._began: float | None = None  # when the full run did
         self._replayed = 0.0  # seconds of steps from the journal, which took no time now
@@ -100,7 +100,7 @@ TOKENS = ("input", "new", "output")
 
 @dataclass(frozen=True)
 class TrialKind:
-    """What is to be estimated. `paper`: tokens of its text, None if it can't be read now."""
+    """What to estimate. `paper`: tokens of its text, None if it can't be read now."""
 
     task: str
     profile: str

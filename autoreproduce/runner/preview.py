@@ -48,7 +48,7 @@ class TableFacts:
 
 @dataclass(frozen=True)
 class PaperFacts:
-    """A paper as its text shows it. `of_lines`: tables that stand only as lines of text."""
+    """A paper as its text shows it. `of_lines`: tables that are only lines of text."""
 
     title: str
     origin: str
@@ -187,7 +187,7 @@ def price_notes(settings: Settings) -> list[str]:
     if why := why_free(name, settings):
         return [why]
     if not name and not settings.model.price:
-        return ["dollars are unknown without a model: name it by --model, or give --price"]
+        return ["dollars are unknown without a model: name it with --model, or give --price"]
     if not name.startswith("tape") and price_of(Usage(1, 0, 1), name, settings) is None:
         return [f"the price of {name} is unknown: give --price INPUT,CACHED,OUTPUT"]
     return []

@@ -3,7 +3,7 @@
 Each alternative by itself comes first, with one seed; then pairs of those that moved a claim; then
 the further seeds of what decides. Runs begin while `readings_minutes` allow; unless they're given,
 as long again as the runs took, but half an hour if all alternatives need it, since one alternative
-of eight says little. Each is a step of the journal, so a trial that is resumed goes on where it
+of eight says little. Each is a step of the journal, so a resumed trial continues where it
 stopped, and no model is asked.
 """
 
@@ -60,7 +60,7 @@ def reading_verdict(
     try:
         opened = readings_of(repeater.trial.folder) or _handed_in(repeater)
     except UsageError as error:
-        repeater.trial.note(f"readings: none is run: {error}")
+        repeater.trial.note(f"readings: none runs: {error}")
         return None
     if not opened:
         return None
@@ -88,7 +88,7 @@ def late_reading(repeater: Repeater, judge: Judge, reading: Mapping[str, Value])
 
 
 def missing_readings(folder: Path, settings: Settings) -> bool:
-    """True if readings were left out for want of time, and a time is named now."""
+    """True if readings were left out for lack of time, and a time is named now."""
     found = verdict_of(folder) if settings.readings_minutes else None
     return found is not None and found.readings is not None and bool(found.readings.skipped)
 
@@ -98,7 +98,7 @@ def _handed_in(repeater: Repeater) -> list[OpenChoice]:
     text = repeater.files.get(READINGS)
     if text is None:
         return []
-    repeater.trial.note("readings: as whoever wrote the program registered them, after the code")
+    repeater.trial.note("readings: registered by the program's author, after the code")
     return parse_readings(text, READINGS)
 
 

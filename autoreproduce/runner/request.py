@@ -1,6 +1,6 @@
-"""What is to be attempted, where its folder lies, and what that folder says of it.
+"""What to attempt, where its folder lies, and what that folder says of it.
 
-A request is made from a command's flags, a suite's file, or a trial's folder that is to be resumed.
+A request is made from a command's flags, a suite's file, or the folder of a trial to resume.
 
 A trial's folder travels and may come from a stranger; the note of which were begun here stays in
 the cache folder.
@@ -50,18 +50,16 @@ def refuse_unknown(cache: Path, folder: Path) -> None:
     begun on this machine: a repository may bring its own folder of runs, whole or in part.
     """
     refuse_links(folder)
-    other = "or name another folder by --out"
+    other = "or name another folder with --out"
     if (folder / TRIAL).is_file():
         known = was_begun_here(cache, folder, Trial.read(folder).record)
-        fix = f"resume it by `autoreproduce resume {folder}` if you trust it, {other}"
+        fix = f"resume it with `autoreproduce resume {folder}` if you trust it, {other}"
     else:  # one that a kill ended before its record was written holds its lock alone
         held = folder.iterdir() if folder.is_dir() else ()
         known = all(path.name.startswith(".") for path in held)
         fix = f"move it away, {other}"
     if not known:
-        raise UsageError(
-            f"{folder} was not begun here, and what it holds would be believed", fix=fix
-        )
+        raise UsageError(f"{folder} was not begun here, and its contents would be trusted", fix=fix)
 
 
 def note_own_folder(
@@ -76,9 +74,7 @@ def note_own_folder(
     folder.mkdir(parents=True, exist_ok=True)
     place = cache / "begun" / digest([str(folder.resolve()), folder.stat().st_ino])
     if not place.is_file() and any(folder.iterdir()):
-        raise UsageError(
-            f"{folder} was not made here, and what it holds would be believed", fix=fix
-        )
+        raise UsageError(f"{folder} was not made here, and its contents would be trusted", fix=fix)
     _touch(place)
 
 
@@ -109,7 +105,7 @@ class Shared:
 
 @dataclass
 class Request:
-    """What is to be attempted, and how."""
+    """What to attempt, and how."""
 
     task: Task
     settings: Settings

@@ -152,7 +152,7 @@ def seed_runs(
 
 
 def missing_seeds(trial: Trial, seeds: int) -> bool:
-    """True if fewer runs than `seeds` stand in the journal."""
+    """True if the journal has fewer runs than `seeds`."""
     return _runs_before(trial, trial.record.seed) < seeds
 
 

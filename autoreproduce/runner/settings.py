@@ -74,7 +74,7 @@ def _layers() -> list[tuple[str, dict[str, Any]]]:
     if wrong := [*reaching(found, Path.cwd()), *tapes_elsewhere(found, Path.cwd())]:
         raise UsageError(
             f"{CONFIG_FILE} of the current folder sets {wrong[0]}, which leads elsewhere or "
-            "weakens what holds programs and budgets, and the folder may be a stranger's",
+            "weakens what confines programs and budgets, and the folder may be a stranger's",
             fix=f"give it as a flag, as {PREFIX}{wrong[0].upper()}, or in {own}",
         )
     mine = _file_settings(own)
@@ -126,7 +126,7 @@ def refuse_sections(given: Mapping[str, Any], named_in: str) -> None:
     for name, value in given.items():
         if name not in FLAGS or isinstance(value, dict | list):
             raise UsageError(
-                f"{named_in} has {name[:80]!r}, which is no setting that it may have",
+                f"{named_in} has {name[:80]!r}, which isn't a setting that it may have",
                 fix="it is damaged, or of another version: make it, or record it again",
             )
 

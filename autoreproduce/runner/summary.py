@@ -33,7 +33,7 @@ COLOURS = {"good": "#1a7f37", "mixed": "#9a6700", "bad": "#cf222e", "open": "#09
 def summary(
     outcome: Outcome | None, folder: Path, task: Task | None = None, earlier: bool = False
 ) -> tuple[Headline, Facts]:
-    """What stands first on a trial's report, and the facts beside it.
+    """What comes first on a trial's report, and the facts beside it.
 
     `task` brings the references, else the one in the trial's record. `outcome` is None for a trial
     without one. `earlier`: the trial had ended before, and nothing was run now.

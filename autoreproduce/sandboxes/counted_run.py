@@ -289,7 +289,7 @@ def execute_counted(
     data_at: str = "",
     draw: str = "",
 ) -> Execution:
-    """Run the command whose result is to be measured, as `Sandbox.execute`.
+    """Run the command whose result is measured, as `Sandbox.execute`.
 
     A sandbox that was not opened for a trial has nothing to withhold: its run is as any other.
     """

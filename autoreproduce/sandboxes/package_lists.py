@@ -55,7 +55,7 @@ def with_packages(sandboxes: SandboxSetup, packages: Sequence[str]) -> SandboxSe
             raise NotScoredError(
                 f"the packages ({', '.join(packages)}) cannot be installed ({last})",
                 fix="correct the list (`packages` in a set's taskset.json, or the file of "
-                "--requirements), or name an image that has them by --image",
+                "--requirements), or name an image that has them with --image",
             )
         done_before.write_text("\n".join(packages))
     return own
@@ -79,7 +79,7 @@ def read_requirements(path: Path) -> tuple[str, ...]:
             continue
         if package_parts(text) is None:
             raise UsageError(
-                f"{path}, line {number}: {line.strip()!r:.80} is no package with a version",
+                f"{path}, line {number}: {line.strip()!r:.80} isn't a package with a version",
                 fix="write one package a line, as numpy==1.26.4; options and addresses are not "
                 "taken",
             )
@@ -114,5 +114,5 @@ def check_modules(sandbox: Sandbox, names: Sequence[str]) -> None:
 
 def _fix(sandbox: str, missing: Sequence[str]) -> str:
     if sandbox == "docker":
-        return "name an image that has it by --image, or leave --image out to build ours"
+        return "name an image that has it with --image, or leave --image out to build ours"
     return install_command("torch") if "torch" in missing else pip_install(*missing)

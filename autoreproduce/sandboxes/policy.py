@@ -102,7 +102,7 @@ def _requirement(word: str, tool: str) -> str:
     match = package_parts(text)
     if match is None:
         raise CommandError(
-            f"{word[:200]!r} is no package name with an optional version{_hint(word)}: {FORM}"
+            f"{word[:200]!r} isn't a package name with an optional version{_hint(word)}: {FORM}"
         )
     name = OTHER_NAMES.get(match[1], match[1]) if tool == "conda" else match[1]
     return f"{name}{match[2] or ''}{match[3] or ''}"

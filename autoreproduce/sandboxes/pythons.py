@@ -108,7 +108,7 @@ def python_of(version: str) -> Interpreter | None:
 def how_to_get(version: str) -> str:
     """The fix for one that is missing."""
     by_uv = "" if version < "3.8" and version[2:] < "8" else f" or `uv python install {version}`"
-    return f"`pyenv install {version}`{by_uv}, or an image with python{version} by --image"
+    return f"`pyenv install {version}`{by_uv}, or an image with python{version} with --image"
 
 
 def nearest(version: str, there: Iterable[str]) -> str:
@@ -152,7 +152,7 @@ def in_image(execute: Callable[[str, float], Execution], version: str) -> str:
         return file
     raise SandboxError(
         f"the image has no Python {version}",
-        fix="name one that has it by --image, or use --sandbox bubblewrap",
+        fix="name one that has it with --image, or use --sandbox bubblewrap",
     )
 
 

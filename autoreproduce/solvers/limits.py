@@ -78,7 +78,7 @@ class Meter(Observer):
         if self.budget.limit_dollars is not None and call.price is None:
             raise UsageError(
                 "--attempt-budget in dollars needs the model's price, which is unknown",
-                fix="give it by --price INPUT,CACHED,OUTPUT (dollars a million tokens), or set "
+                fix="give it with --price INPUT,CACHED,OUTPUT (dollars a million tokens), or set "
                 "--attempt-budget in tokens",
             )
         self.budget.spend(Cost(call.usage.total, call.price))

@@ -19,7 +19,7 @@ from autoreproduce.models.budget import Budget
 from autoreproduce.task import Task
 from autoreproduce.trials.trial import Trial
 
-SUMMARY_CHARACTERS = 6_000  # of the extract that stands for the summaries of a whole trial
+SUMMARY_CHARACTERS = 6_000  # of the extract that replaces a whole trial's summaries
 
 
 class Lineage:

@@ -20,7 +20,7 @@ MACHINES = {errno.ENOSPC, errno.EDQUOT, errno.EIO}  # errors of the disk, whoeve
 
 
 def load_class(name: str, place: str) -> Any:
-    """What lies at "module:Class". Raises UsageError with file and line if it can't be had."""
+    """What lies at "module:Class". Raises UsageError with file and line if there is none."""
     module, _, wanted = place.partition(":")
     try:
         return resolve_name(place)
@@ -79,7 +79,7 @@ def submitted(name: str, solver: Any, *given: Any) -> Submission:
     if not isinstance(done, Submission):
         at = _defined_at(solver.solve)
         raise SolverError(
-            f"the solver {name} ({at}) returned {done!r:.80}, which is no Submission",
+            f"the solver {name} ({at}) returned {done!r:.80}, which isn't a Submission",
             fix='end solve by return Submission("complete", "it ran", "full_run", run=run)',
         )
     return done

@@ -168,7 +168,7 @@ def recorded(
 
 
 def attempt_has_ended(trial: Trial) -> bool:
-    """True if the journal goes on with a later phase: what ended the attempt is no step of it."""
+    """True if the journal has a later phase: what ended the attempt is no step of it."""
     following = trial.next_step
     return following is not None and following.phase != trial.phase_name
 

@@ -1,8 +1,8 @@
 """The project's own method on a whole paper: one repository of several files, and nothing is run.
 
 Source: AutoReproduce (arXiv 2505.20662), its form for PaperBench Code-Dev: literature review (with
-the figures by --diagrams), paper lineage (unless --no-lineage), then all experiments and baselines
-as one repository, without the debugging loop. The research agent plans the files; the code agent
+figures with --diagrams), paper lineage (unless --no-lineage), then all experiments and baselines as
+one repository, without the debugging loop. The research agent plans the files; the code agent
 writes each by ADD, and corrects earlier ones by EDIT; the research agent checks each file once
 against the paper (unless --no-refine).
 """
@@ -64,7 +64,7 @@ class RepositoryPlan(BaseModel):
     def _complete(cls, files: list[PlannedFile]) -> list[PlannedFile]:
         paths = [file.path for file in files]
         if len(set(paths)) < len(paths):
-            raise ValueError("each path stands once")
+            raise ValueError("each path comes once")
         if SCRIPT not in paths or not any(path.endswith(".py") for path in paths):
             raise ValueError(f"there must be {SCRIPT} and at least one .py file")
         return files
@@ -147,7 +147,7 @@ class RepositoryLoop:
         return paper_of(trial, task, self.settings, self.paper_file)
 
     def _lineage(self, bench: Workbench, paper: Paper) -> list[LineageEntry]:
-        """The lineage, which the code agent is shown; none by --no-lineage."""
+        """The lineage, which the code agent is shown; none with --no-lineage."""
         if not self.settings.method.lineage:
             return []
         bench.trial.phase("paper_lineage")

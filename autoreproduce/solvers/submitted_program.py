@@ -110,7 +110,7 @@ def refuse_masked(task: Task, who: str) -> None:
     if task.writes == "functions":
         raise UsageError(
             f"{task.id} is a task with masked functions, which {who} cannot attempt",
-            fix="choose a task whose program is to be written, or --solver agentless, agentic, "
+            fix="choose a task that asks for a program, or --solver agentless, agentic, "
             "planning or autoreproduce",
         )
 

@@ -3,7 +3,7 @@
 Watching a program can be faked, so something is changed, and the number has to hold. The run that
 counts sees data that were drawn after the program was final, with decoys in place of the test
 targets (`sandboxes.counted_run`), and the reference runs on the same draw. What was memorised or
-looked up is worth nothing there; what was copied fits the decoys. Beside this stands what the
+looked up is worth nothing there; what was copied fits the decoys. Beside this is what the
 sandbox saw from outside: seconds of processor, and whether the data were opened.
 
 Each finding has its evidence as numbers. "void" is a result that was made without doing the work;

@@ -1,9 +1,9 @@
 """A run that counts and did not come to its end: what is kept of it, and what it adds up to.
 
-Training survives Ctrl-C, a kill and a time limit: the same program goes on from the checkpoint that
-this very run wrote, on the same draw of the data. The harness holds it outside the workspace until
-then, and the draw is on the disk before the run begins. The run that goes on has in its record what
-the checkpoint brings with it: seconds, processor time, steps of the optimiser, printed lines.
+Training survives Ctrl-C, a kill and a time limit: the same program continues from the checkpoint
+that this very run wrote, on the same draw of the data. The harness holds it outside the workspace
+until then, and the draw is on the disk before the run begins. The record of the run that continues
+has what the checkpoint brings along: seconds, processor time, optimiser steps, printed lines.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 CHECKPOINT = "checkpoint.pt"  # of a full run, to continue from
 BEGUN = "counted.json"  # in the trial's folder: the run that counts, as it began
 BY_THE_USER, KILLED = 130, 137  # exit codes
-LEAST = 60.0  # seconds of a run that goes on: it evaluates at its end, too
+LEAST = 60.0  # seconds of a run that continues: it evaluates at its end, too
 SUMMED, LARGEST, JOINED = ("steps", "epochs"), ("seeds_set",), ("seeds", "losses")
 
 
@@ -124,7 +124,7 @@ def kept(
     folder: Path, tree: Tree, part: ExecutionResult, begun: Begun, before: ExecutionResult | None
 ) -> ExecutionResult:
     """A run that was stopped, with what its checkpoint holds of it; the checkpoint goes from the
-    workspace into the trial's `folder`. `before`: the part that it went on from.
+    workspace into the trial's `folder`. `before`: the part it continued from.
     """
     if tree.kind(CHECKPOINT) != "file":
         return part
@@ -151,7 +151,7 @@ def discard(folder: Path, tree: Tree) -> None:
 
 
 def together(part: ExecutionResult, done: ExecutionResult) -> ExecutionResult:
-    """A run with the part that it went on from, as if it had been one. Of what that part did after
+    """A run with the part it continued from, as if it had been one. Of what that part did after
     its checkpoint was written nothing lasted, so it isn't counted.
     """
     share = part.carried / part.seconds if part.seconds else 0.0

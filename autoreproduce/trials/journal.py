@@ -221,12 +221,12 @@ def _locked(folder: Path) -> FileLock:
     except LockTimeout:
         raise TrialError(
             f"{folder} is in use by another process",
-            fix="wait for it, or name another folder by --out",
+            fix="wait for it, or name another folder with --out",
             retryable=True,
         ) from None
     except OSError as error:  # a file, or not open for writing
         raise TrialError(
-            f"{folder} cannot be a trial's folder ({error.strerror})", fix="name another by --out"
+            f"{folder} cannot be a trial's folder ({error.strerror})", fix="name another with --out"
         ) from None
     return lock
 

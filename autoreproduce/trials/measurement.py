@@ -4,7 +4,7 @@ Predictions decide. A number that the program claims counts only where nothing c
 and then `recomputed` is False. Where both are there and differ by more than rounding, that is a
 warning. Nothing is measured from absence: where a task asks for predictions and they are missing or
 cannot be used, there is no number, nor where it is too large to be averaged. A program from outside
-whose user says where its number stands (`metric_source`) was not asked for predictions: its number
+whose user says where its number is (`metric_source`) was not asked for predictions: its number
 is its own word. Every number has a
 verdict on its integrity beside it (`integrity.py`); where the run saw decoys, the program's own
 claim is about them.
@@ -87,7 +87,7 @@ def _digits(number: str) -> int:
 FILE = "measurement.json"
 OWN_WORD = (
     "the number is the program's own word: the task recomputes its metric from predictions, which "
-    "a program that is read by --metric-from is not asked for"
+    "a program that is read with --metric-from is not asked for"
 )
 
 
@@ -186,7 +186,7 @@ def measured_from(
 
     The workspace is what a program left there, so it is read as hostile input. `run` is the run
     that left it; `against_decoys` the metric against the decoys that it saw, of all test targets or
-    `partly`. `metric_from`: where the numbers stand if they are not in metrics.json. `pair`: the
+    `partly`. `metric_from`: where the numbers are if not in metrics.json. `pair`: the
     reference's run on the same draw of the data. `served`: what its weights gave, whose number then
     counts. `again`: numbers of a task without code for its metric, by name.
     """
@@ -272,7 +272,7 @@ def not_measured(submission: Submission) -> Measurement | None:
 def _written(
     task: Task, workspace: Path, run: Execution | None, metric_from: Sequence[str]
 ) -> tuple[MetricsFile | None, str]:
-    """What metrics.json or the places `metric_from` hold, or why it cannot be had."""
+    """What metrics.json or the places `metric_from` hold, or why there is none."""
     try:
         if metric_from:
             printed = run.stdout if run else ""

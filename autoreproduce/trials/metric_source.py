@@ -82,7 +82,7 @@ def metrics_from(texts: Sequence[str], workspace: Path, printed: str, metric: st
         except CommandError as error:
             missing.append(str(error))
     if metric not in found or not texts:
-        raise CommandError("; ".join(missing) or f"--metric-from names no place of {metric}")
+        raise CommandError("; ".join(missing) or f"--metric-from names no place for {metric}")
     return MetricsFile(metrics=found)
 
 
@@ -94,7 +94,7 @@ def _number_at(source: MetricSource, workspace: Path, printed: str) -> float:
     if isinstance(found, str) and (match := _WHOLE.fullmatch(found)):
         found = float(match[1])
     if isinstance(found, bool) or not isinstance(found, int | float) or not is_usable(found):
-        raise CommandError(f"--metric-from {place} holds {str(found)[:80]!r}, which is no number")
+        raise CommandError(f"--metric-from {place} holds {str(found)[:80]!r}, which isn't a number")
     return float(found)
 
 

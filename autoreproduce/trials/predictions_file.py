@@ -1,4 +1,4 @@
-"""predictions.npz of a task whose metric nobody recomputes: how many entries stand behind a number.
+"""predictions.npz of a task whose metric nobody recomputes: how many entries are behind a number.
 
 The file is a program's, so a private copy of it is read, in a process of its own, and of that the
 arrays' headers alone.

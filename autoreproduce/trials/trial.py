@@ -180,7 +180,7 @@ class Trial(Journal):
         """A trial to be read: nothing is locked or written."""
         if not (folder / TRIAL).exists():
             raise TrialError(
-                f"{folder} is no trial folder (it has no {TRIAL})", fix="name one below runs/"
+                f"{folder} isn't a trial folder (it has no {TRIAL})", fix="name one below runs/"
             )
         trial = cls(folder, _record_in(folder / TRIAL))
         trial.load()
@@ -224,7 +224,7 @@ class Trial(Journal):
     ) -> Result:
         """The result of a step that may be added after all others, also of an earlier process.
 
-        It is looked up by phase, name and what was asked, wherever it stands.
+        It is looked up by phase, name and what was asked, anywhere.
         """
         wanted = (self.phase_name, name, digest(asked))
         for place, step in enumerate(self.steps):

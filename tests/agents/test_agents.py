@@ -128,7 +128,7 @@ def test_thinking_that_the_template_opened_is_left_out_of_a_continued_reply(tmp_
 def test_a_model_that_begins_again_in_place_of_continuing_is_given_up(tmp_path: Path) -> None:
     begun = Answer("EDIT 1 0\n~~~~python\n" + "value = 1\n" * 50, finish="length")
     with chat_server(lambda _: begun) as server:
-        with pytest.raises(ReplyError, match=r"began again where .* raise --max-output-tokens"):
+        with pytest.raises(ReplyError, match=r"started over instead .* raise --max-output-tokens"):
             agent(tmp_path, server.base_url).ask("ask", what="it")
         assert len(server.requests) == 4
 

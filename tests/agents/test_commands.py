@@ -94,7 +94,7 @@ def test_an_edit_names_a_file(rest, path):
     ["../a.py", "/etc/passwd", "a/../../b", "~/x", "a/", "..", "a\\b", "$HOME", "a;b", "x\0y"],
 )
 def test_a_path_outside_is_refused(path):
-    assert "no path to a file" in error_of(f"EDIT 1 2 {path}\n```\nx\n```")
+    assert "path to a file" in error_of(f"EDIT 1 2 {path}\n```\nx\n```")
 
 
 @pytest.mark.parametrize("body", ["```\n```", "", "\n\n", "```python\n```\nThese lines are dead."])
@@ -113,8 +113,8 @@ def test_a_blank_line_is_not_a_deletion():
         ("EDIT 3 x\n```\nx\n```", "the first and the last line"),
         ("EDIT 3 -1\n```\nx\n```", "the first and the last line"),
         (f"EDIT 1 {'9' * 5000}\n```\nx\n```", "the first and the last line"),
-        ("EDIT 5 3\n```\nx\n```", "is no range"),
-        ("EDIT 0 3\n```\nx\n```", "is no range"),
+        ("EDIT 5 3\n```\nx\n```", "isn't a range"),
+        ("EDIT 0 3\n```\nx\n```", "isn't a range"),
         ("EDIT 3 5\nx = 1", "is not followed by its fenced block"),
         ("EDIT 3 5\nx = 1\n```\ny\n```", "is not followed by its fenced block"),
         ("EDIT 3 2", "is not followed by its fenced block"),
@@ -128,7 +128,7 @@ def test_a_blank_line_is_not_a_deletion():
         ("EDIT 3 5\n```\nx = 1\n\nEDIT 7 9\n```\ny\n```", "not closed before `EDIT 7 9`"),
         ("edit 3 5\n```\nx\n```", "not of the form expected"),
         ("EDIT the file so that it runs.", "not of the form expected"),
-        ("```\nEDIT 3 5\n```", "stands inside a code fence"),
+        ("```\nEDIT 3 5\n```", "is inside a code fence"),
         ("", "The reply is empty"),
         (" \n\n", "The reply is empty"),
         ("I see no fault.", "holds no command"),
@@ -246,7 +246,7 @@ def test_files_asked_for(reply):
 
 @pytest.mark.parametrize(
     ("reply", "words"),
-    [("ADD", "names no file"), ("ADD ../x.py", "no path"), ("ADD the missing layer", "form")],
+    [("ADD", "names no file"), ("ADD ../x.py", "a path"), ("ADD the missing layer", "form")],
 )
 def test_files_that_cannot_be_asked_for(reply, words):
     assert words in error_of(reply, {"ADD"})
@@ -369,9 +369,9 @@ def test_a_new_file_is_an_add_with_its_content_beside_edits():
 @pytest.mark.parametrize(
     ("reply", "problem"),
     [
-        ("ADD src/a.py", "is no new file"),
-        ("ADD a.py b.py\n```\nx\n```", "is no new file"),
-        ("ADD ../a.py\n```\nx\n```", "no path to a file below"),
+        ("ADD src/a.py", "isn't a new file"),
+        ("ADD a.py b.py\n```\nx\n```", "isn't a new file"),
+        ("ADD ../a.py\n```\nx\n```", "path to a file below"),
         ("ADD a.py\n```\nx", "cut off"),
         ("UPDATE", "UPDATE cannot be used in this step. Expected EDIT or ADD"),
     ],
@@ -464,7 +464,7 @@ def test_a_range_that_is_not_there_is_refused(file, first, last):
         return
     with pytest.raises(CommandError) as caught:
         apply_edit(text, Edit(first, last))
-    assert "no range" in str(caught.value) or f"has {len(lines)} lines" in str(caught.value)
+    assert "isn't a range" in str(caught.value) or f"has {len(lines)} lines" in str(caught.value)
 
 
 @settings(deadline=None)

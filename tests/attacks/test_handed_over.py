@@ -51,12 +51,12 @@ def handed_trial(folder: Path, alter: Alter = lambda _: None) -> Path:
     "word", ["--log=x", "-r", "", "x@y", "a b", "a/b", "numpy==1;x", "x" * 201]
 )
 def test_packages_are_names_with_versions_wherever_they_come_from(word: str) -> None:
-    with pytest.raises(UsageError, match="is no package with a version"):
+    with pytest.raises(UsageError, match="isn't a package with a version"):
         Packages(("numpy", word))
 
 
 def test_options_of_an_installation_are_those_that_run_nothing() -> None:
-    with pytest.raises(UsageError, match="is no option of an installation"):
+    with pytest.raises(UsageError, match="isn't an option of an installation"):
         Packages(("numpy",), ("--no-binary=:all:",))
     assert Packages(("numpy",), ("--pre",)).arguments == ["--pre", "--", "numpy"]
 
@@ -171,7 +171,7 @@ def test_a_trial_shares_its_paper_where_it_began(tmp_path: Path) -> None:
 )
 def test_a_trial_sets_nothing_of_this_machine(tmp_path: Path, settings: dict[str, Any]) -> None:
     folder = handed_trial(tmp_path / "t", lambda content: content.update(settings=settings))
-    with pytest.raises(UsageError, match="is no setting that it may have"):
+    with pytest.raises(UsageError, match="isn't a setting that it may have"):
         resumed(folder, Settings())
 
 
@@ -387,7 +387,7 @@ def test_a_tape_sets_no_section(tmp_path: Path, settings: dict[str, Any]) -> Non
         if fits:
             assert choose_model(asked, task, "autoreproduce").settings.papers.offline
             continue
-        with pytest.raises(UsageError, match="is no setting that it may have"):
+        with pytest.raises(UsageError, match="isn't a setting that it may have"):
             choose_model(asked, task, "autoreproduce")
 
 
@@ -414,7 +414,7 @@ def test_a_device_or_a_pipe_is_no_tape_rubric_or_lineage_entry(tmp_path: Path) -
     os.mkfifo(pipe := tmp_path / "pipe")
     for path in (pipe, Path("/dev/zero")):
         for read in (read_tape, rubric.read_rubric):
-            with pytest.raises(UsageError, match="is no plain file"):
+            with pytest.raises(UsageError, match="isn't a plain file"):
                 read(path)
 
 

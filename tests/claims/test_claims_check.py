@@ -46,7 +46,7 @@ def test_a_number_in_another_row_says_whose_it_is() -> None:
 
 def test_a_number_in_another_column_and_in_no_cell() -> None:
     assert 'column "SVHN / Acc (%)"' in problem_of(claim(90.0, row=("Alpha",)))
-    assert "99.9 stands nowhere in it" in problem_of(claim(99.9))
+    assert "99.9 is nowhere in it" in problem_of(claim(99.9))
 
 
 def test_a_row_or_column_that_is_not_there_is_listed() -> None:

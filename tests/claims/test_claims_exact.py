@@ -152,7 +152,7 @@ def test_a_misprint_is_held_against_what_it_must_mean() -> None:
     (found,) = judge_all(file_of(printed), {"ours": MeasuredAs(values=(56.2,))})
     assert found.word == "close"
     assert found.why.endswith("held against 56, ours: the paper prints 0.56")
-    with pytest.raises(ValidationError, match="is no misprint"):
+    with pytest.raises(ValidationError, match="isn't a misprint"):
         claim(0.56, corrected=48.0)
 
 

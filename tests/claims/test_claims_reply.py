@@ -111,7 +111,7 @@ def test_no_number_in_the_paper_has_a_reason() -> None:
         (("value: 94.30", "value: high"), "claim 1 (Ours), value: 'high' is not one number"),
         (("value: 94.30", "value: 94 to 95"), "value: '94 to 95' is not one number"),
         (("scale: percent", "scale: points"), "claim 1 (Ours), scale: Input should be"),
-        (("scale: percent", "scale: fraction"), "94.3 is no fraction"),
+        (("scale: percent", "scale: fraction"), "94.3 isn't a fraction"),
         (("n: 5", "n: 0"), "claim 1 (Ours), n: Input should be greater"),
         (("n: 5", "seeds: 5"), "claim 1 (Ours), seeds: Extra inputs"),
         (("n: 5", "value: 5"), "the key 'value' is given twice"),

@@ -116,7 +116,7 @@ def test_the_number_at_its_line_and_column_is_right() -> None:
     ("fields", "words"),
     [
         ({"line": ""}, "copy the row's whole line, exactly, to `line`"),
-        ({"line": FIXED.replace("74.4", "94.4")}, "is no row of Table 1"),
+        ({"line": FIXED.replace("74.4", "94.4")}, "isn't a row of Table 1"),
         ({"table": "Table 9"}, "there are Table 1, Table 1 or Table 2, Table 3"),
         ({"table": "Table 3"}, 'its rows are "Kernel", "Zeta"'),
         ({"column": ("Rings",)}, "reads '82.8±0.62', not 74.4"),
@@ -129,7 +129,7 @@ def test_the_number_at_its_line_and_column_is_right() -> None:
         ({"value": 0.744, "scale": "fraction"}, "as printed, scale percent"),
         (
             {"line": "Kernel (Doe & Roe, 2017) 70.5 81.5 – Zeta with K = {1} (ablation) 72.7"},
-            "is no row",
+            "isn't a row",
         ),
         ({"line": "steps (ours) 74.4±0.8", "spread": std(0.8)}, "its spread is 0.81"),
     ],

@@ -137,9 +137,9 @@ def test_every_option_says_what_it_does(name: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["repot"], "repot is no command: did you mean report? `autoreproduce --help`"),
-        (["prepare"], "prepare is no command: did you mean bench prepare?"),
-        (["xyz"], "xyz is no command: `autoreproduce --help`"),
+        (["repot"], "repot isn't a command: did you mean report? `autoreproduce --help`"),
+        (["prepare"], "prepare isn't a command: did you mean bench prepare?"),
+        (["xyz"], "xyz isn't a command: `autoreproduce --help`"),
         (["--modle", "x"], "reproduce has no option --modle: did you mean --model?"),
         (["graph", "--model", "x"], "graph has no option --model: `autoreproduce graph"),
         (["resume", "x", "--k", "5"], "resume has no option --k"),
@@ -158,7 +158,7 @@ def test_a_slip_ends_with_2_and_help_with_0() -> None:
         [sys.executable, "-m", "autoreproduce", "repot"], capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 2 and done.stdout == ""
-    assert done.stderr.startswith("autoreproduce: repot is no command") and (
+    assert done.stderr.startswith("autoreproduce: repot isn't a command") and (
         len(done.stderr.splitlines()) == 1
     )
     assert CliRunner().invoke(app, []).exit_code == 0
@@ -171,7 +171,7 @@ def test_a_slip_ends_with_2_and_help_with_0() -> None:
         ([], "which experiment"),
         (["--task", "Darcie"], "did you mean Darcy"),
         (["--task", "Darcy", "--arxiv", "2310.06625"], "is of arXiv 2301.12664"),
-        (["--task", "Darcy", "--arxiv", "not an id"], "is no arXiv id"),
+        (["--task", "Darcy", "--arxiv", "not an id"], "isn't an arXiv id"),
         (["--task", "mine", "--metric", "mse"], "needs its paper"),
         (["--task", "mine", "--metric", "mse:better", "--arxiv", "2310.06625"], "lower or higher"),
         (["--metric", "mse", "--arxiv", "2310.06625"], "add --task NAME"),
@@ -219,7 +219,7 @@ def test_an_error_is_one_line_on_stderr_without_a_traceback(tmp_path: Path) -> N
     )
     assert done.returncode == 2
     assert done.stderr.startswith("autoreproduce: no task answers to Darcie")
-    assert "describe your own by --arxiv or --paper, and --metric" in done.stderr
+    assert "describe your own with --arxiv or --paper, and --metric" in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 

@@ -95,13 +95,15 @@ def test_the_split_of_the_paper_and_of_several_runs_is_comparable(
     content = {"metrics": {"accuracy": 71.4, "ours": 71.4}}
     of_test = OURS.model_copy(update={"items": 1000})
     verdict, remarks = judged(measured(tmp_path, content, ours=np.zeros(rows)), of_test)
-    assert verdict.word == "close" and "On how many items" not in remarks
+    assert verdict.word == "close" and "how many items" not in remarks
 
 
 def test_without_predictions_the_items_are_not_known_and_said_not_to_be(tmp_path: Path) -> None:
     of_test = OURS.model_copy(update={"items": 1000})
     found = measured(tmp_path, {"metrics": {"accuracy": 71.4, "ours": 71.4}})
-    assert "On how many items it was computed is not known of: ours." in judged(found, of_test)[1]
+    assert (
+        "It isn't known how many items these were computed on: ours." in judged(found, of_test)[1]
+    )
     (tmp_path / "predictions.npz").write_bytes(b"no archive")
     assert measured(tmp_path, {"metrics": {"accuracy": 71.4}}).entries == {}
 

@@ -285,7 +285,10 @@ def test_a_damaged_trial_is_left_out_by_its_name_and_the_others_are_scored(progr
         (["mine.py", "--task", "lsn"], "did you mean"),
         (["mine.py", "--task", "lsm", "--reference", "none"], "does not exist"),
         (["mine.py", "--task", "lsm", "--reference", "tests"], "holds no code"),
-        (["mine.py", "--task", "lsm", "--run", "python mine.py", "--data", "none"], "is no folder"),
+        (
+            ["mine.py", "--task", "lsm", "--run", "python mine.py", "--data", "none"],
+            "isn't a folder",
+        ),
         (["mine.py", "--task", "lsm", "--out", "mine.py"], "cannot be a trial's folder"),
     ],
 )

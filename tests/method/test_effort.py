@@ -1,4 +1,4 @@
-"""What the method does by --effort evidence: one reading, typed replies, one review."""
+"""What the method does with --effort evidence: one reading, typed replies, one review."""
 
 from itertools import pairwise
 from pathlib import Path

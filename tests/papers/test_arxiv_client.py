@@ -76,7 +76,7 @@ def test_an_id_in_any_dress_is_understood(given, want):
     ],
 )
 def test_a_wrong_id_is_a_usage_error(wrong):
-    with pytest.raises(UsageError, match="is no arXiv id"):
+    with pytest.raises(UsageError, match="isn't an arXiv id"):
         normal_id(wrong)
 
 

@@ -171,7 +171,7 @@ def test_the_digest_serves_where_arxiv_does_not(read, server, fault, tmp_path):
 @pytest.mark.slow
 def test_what_failed_once_is_fetched_again(read, server):
     nonsense(server)
-    with pytest.raises(UnreachableError, match="is no PDF"):
+    with pytest.raises(UnreachableError, match="isn't a PDF"):
         read("2301.12664")
     server.faults.clear()
     assert read("2301.12664").source == "latex"
@@ -183,7 +183,7 @@ def test_a_paper_that_does_not_exist(read):
 
 
 def test_bad_input(read):
-    with pytest.raises(UsageError, match="no arXiv id"):
+    with pytest.raises(UsageError, match="an arXiv id"):
         read("Darcy")
     with pytest.raises(UsageError, match="--arxiv ID or --paper FILE"):
         read()

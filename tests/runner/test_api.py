@@ -102,7 +102,7 @@ def test_html_of_a_hostile_name_is_text(done: Reproduction) -> None:
         ({"task": "Darcy", "k": 99}, "setting k"),
         ({"task": "Darcy", "settings": Settings(), "k": 3}, "exclude each other"),
         ({"task": "Darcy", "out": "there", "trial": 2}, "leave one of them out"),
-        ({"task": "Darcy", "model": "tape", "data": "nowhere"}, "--data nowhere is no folder"),
+        ({"task": "Darcy", "model": "tape", "data": "nowhere"}, "--data nowhere isn't a folder"),
     ],
 )
 def test_bad_input_is_one_error(given: dict[str, object], message: str, in_folder: Path) -> None:

@@ -313,7 +313,7 @@ def test_experiments_that_share_a_program_are_one_trial(paper: Path) -> None:
         given = settings(server, effort="evidence")
         request = PaperRequest(paper_source(None, Path("paper.md")), ["all"], given, Path("data"))
         done = reproduce_experiments(request, notes.append)
-        with pytest.raises(UsageError, match="to be downloaded"):
+        with pytest.raises(UsageError, match="need a download"):
             only = [one for one in done.planned.plan.experiments if one.data == "download"]
             done.planned.plan.model_copy(update={"experiments": tuple(only)}).programs(["all"])
         assert done.planned.plan.programs(["Figure 1"])[0][0].name == "Figure 1"

@@ -105,7 +105,7 @@ def test_a_dry_run_refuses_a_solver_that_is_not_there(name: str) -> None:
     ("name", "said"),
     [
         ("own_counts:Counts", "ZeroDivisionError: division by zero in {file}, line 10"),
-        ("own_counts:Silent", "({file}, line 14) returned None, which is no Submission"),
+        ("own_counts:Silent", "({file}, line 14) returned None, which isn't a Submission"),
     ],
 )
 def test_a_solver_that_raises_stops_its_trial_with_the_line_and_goes_on_once_corrected(

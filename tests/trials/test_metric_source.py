@@ -52,12 +52,12 @@ def test_a_number_is_found_at_its_place(space: Path, place: str, value: float) -
     [
         ("out.json:test.acc", "no such key"),
         ("out.json:epochs.7.mse", "no such key"),
-        ("out.json:test", "is no number"),
+        ("out.json:test", "isn't a number"),
         ("train.log:loss", "no such key"),
         ("none.csv:x", "was not written"),
         ("broken.json:x", "is no json"),
-        ("nan.json:x", "is no number"),
-        ("plain.txt:/save (.+)/", "is no number"),
+        ("nan.json:x", "isn't a number"),
+        ("plain.txt:/save (.+)/", "isn't a number"),
         ("plain.txt:/(epoch) \\d/", "no such key"),
     ],
 )

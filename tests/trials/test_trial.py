@@ -108,7 +108,7 @@ def test_a_second_process_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["file", "file/below"])
 def test_a_file_cannot_be_a_trials_folder(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(TrialError, match="name another by --out"):
+    with pytest.raises(TrialError, match="name another with --out"):
         Trial.open(tmp_path / name, record())
 
 
@@ -129,7 +129,7 @@ def test_a_full_disk_is_a_clear_error_and_keeps_what_was_there(tmp_path: Path) -
 
 
 def test_a_trial_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(TrialError, match="no trial folder"):
+    with pytest.raises(TrialError, match="a trial folder"):
         Trial.read(tmp_path)
     (tmp_path / "trial.json").write_text("{")
     with pytest.raises(TrialError, match="cannot be read"):

@@ -37,11 +37,11 @@ def fetch(
     yet.
 
     A download that was cut off resumes where it stopped, in this call (five attempts) or the next.
-    Raises UsageError where the file cannot be had, does not fit on the disk, or has another
+    Raises UsageError where the file cannot be fetched, does not fit on the disk, or has another
     checksum; nothing is deleted then.
     """
     if target.exists():
-        _check(target, sha256, f"move it away or replace it by the file from {url}")
+        _check(target, sha256, f"move it away or replace it with the file from {url}")
         return target
     part = target.with_name(target.name + ".part")
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -54,7 +54,7 @@ def fetch(
             raise UsageError(
                 f"{url} cannot be fetched ({reason})",
                 fix=f"run the same command to resume, put it at {target}, or name a folder that "
-                "holds it by --data",
+                "holds it with --data",
             )
         note(f"{target.name}: {reason}; trying again")
         time.sleep(min(2.0 ** (attempt - 1), 8) / 4)
@@ -81,7 +81,7 @@ def _announce(url: str, part: Path, size: int, licence: str, note: Callable[[str
     if size >= LARGE or licence:
         note(f"{url}: {_human(size)}; {licence or 'no licence is stated'}")
     if have:
-        note(f"{part.name}: going on at {_human(have)}")
+        note(f"{part.name}: resuming at {_human(have)}")
 
 
 def _try(url: str, part: Path, size: int, note: Callable[[str], None]) -> str:
@@ -103,7 +103,7 @@ def _try(url: str, part: Path, size: int, note: Callable[[str], None]) -> str:
             if response.status_code in (404, 401, 403, 410):
                 raise UsageError(
                     f"{url} answers {response.status_code}",
-                    fix="fetch the file by hand and name its folder by --data",
+                    fix="fetch the file by hand and name its folder with --data",
                 )
             if response.status_code not in (200, 206):
                 return f"the server answers {response.status_code}"

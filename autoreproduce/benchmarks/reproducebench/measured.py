@@ -79,7 +79,7 @@ def band(values: Sequence[float]) -> tuple[float, float]:
 
 
 def as_yaml(result: Result) -> str:
-    """The block, indented as it stands below a profile."""
+    """The block, indented as below a profile."""
     import yaml
 
     text = yaml.safe_dump(

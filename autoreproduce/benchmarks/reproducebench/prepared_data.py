@@ -31,7 +31,9 @@ def prepare(task_id: str, profile: str, cache: Path, note: Note, given: Path | N
     UsageError here.
     """
     if given is not None and not given.is_dir():
-        raise UsageError(f"--data {given} is no folder", fix="name one that holds published files")
+        raise UsageError(
+            f"--data {given} isn't a folder", fix="name one that holds published files"
+        )
     known = task_file(task_folder(task_id)).profiles
     if profile not in known:
         raise UsageError(f"{task_id} has no profile {profile}", fix=f"it has {', '.join(known)}")

@@ -117,7 +117,7 @@ def measured_by(metric: Path, predictions: Path, data: Path, largest: int) -> Re
     return (
         Recomputed(value)
         if math.isfinite(value)
-        else Recomputed(None, f"{name} gives {value}, which is no number")
+        else Recomputed(None, f"{name} gives {value}, which isn't a number")
     )
 
 
@@ -127,5 +127,5 @@ def why_not_unpacked(path: Path, largest: int) -> str:
         with zipfile.ZipFile(path) as archive:
             size = sum(item.file_size for item in archive.infolist())
     except (OSError, zipfile.BadZipFile, NotImplementedError, ValueError) as error:
-        return f"is no .npz file ({error})"
+        return f"isn't an .npz file ({error})"
     return f"unpacks to {size / 2**30:.1f} GiB, over the limit" if size > largest else ""

@@ -57,13 +57,13 @@ def new_task(
         _write(folder("reproducebench") / "_template", target, values)
     except OSError as error:
         raise UsageError(
-            f"{target} cannot be written ({error.strerror})", fix="name another folder by --into"
+            f"{target} cannot be written ({error.strerror})", fix="name another folder with --into"
         ) from None
     return target
 
 
 def still_to_fill(task: Path) -> dict[str, int]:
-    """How many places of each file of a task's folder still bear the mark."""
+    """How many places of each file of a task's folder still have the mark."""
     counts = {
         path.relative_to(task).as_posix(): path.read_text(encoding="utf-8", errors="replace").count(
             MARK

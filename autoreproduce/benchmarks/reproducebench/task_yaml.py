@@ -2,7 +2,7 @@
 
 A task is written by people, so the schema forbids what it does not know and an error names file and
 field. The number of a task means nothing without its proof; hence a profile is either measured or
-says why not, and the checks against the authors' code and the known mistakes stand beside the
+says why not, and the checks against the authors' code and the known mistakes are beside the
 numbers.
 """
 
@@ -55,9 +55,7 @@ class Profile(TaskPart):
     instruction: str = Field(
         "", description="its special settings, appended to the task's instruction"
     )
-    stand_in: str = Field(
-        "", description="what the data stand in for, where they are not the paper's"
-    )
+    stand_in: str = Field("", description="what the data replace, where they are not the paper's")
     time_limit_minutes: float = Field(gt=0)
     hardware: str
     redrawn: str = Field(

@@ -143,7 +143,7 @@ def find_task(name: str, profile: str = "small") -> Task:
         )
     raise UsageError(
         f"no task answers to {name}",
-        fix=f"{_known_tasks(name)}, or describe your own by --arxiv or --paper, and --metric",
+        fix=f"{_known_tasks(name)}, or describe your own with --arxiv or --paper, and --metric",
     )
 
 

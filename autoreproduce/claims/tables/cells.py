@@ -1,6 +1,6 @@
 """Tables as cells, each with its full row headings and column headings.
 
-A reader of one format (`latex_grid`, `markup_grid`) gives a table's pieces as they stand
+A reader of one format (`latex_grid`, `markup_grid`) gives a table's pieces as they are
 (RawTable); `headings` makes of them the cells that hold values (Table).
 """
 
@@ -119,7 +119,7 @@ class PaperTable:
 
 def is_value(text: str) -> bool:
     """True for a number with its unit and marks; not for a name with a number in it. A remark in
-    brackets may stand behind it.
+    brackets may follow it.
     """
     text = WORDS_BEHIND.sub("", text)
     if not text or not re.match(r"[\d.+\-−(\[<>~≈±≤≥$]", text) or not numbers_in(text, cell=True):
@@ -128,5 +128,5 @@ def is_value(text: str) -> bool:
 
 
 def is_empty(text: str) -> bool:
-    """True for nothing, or what stands for no value."""
+    """True for nothing, or a sign for no value."""
     return _EMPTY.fullmatch(text.strip()) is not None

@@ -84,7 +84,7 @@ def _value_cells(matrix: Matrix, rules: list[bool], heads: int) -> list[Cell]:
     columns, body = _column_headings(matrix[:count]), range(count, len(matrix))
     labels = _label_column_count(matrix, body)
     section, found = "", []
-    latest: list[int] = []  # heading rows in the middle of the table that stand one after another
+    latest: list[int] = []  # heading rows inside the table, one after another
     for y in body:
         line = matrix[y]
         if _is_section_row(line):
@@ -138,7 +138,7 @@ def _heading_row_count(matrix: Matrix, rules: list[bool], given: int) -> int:
 
 
 def _is_heading_row(line: list[CellPiece], below: Matrix, labels: int) -> bool:
-    """True if words stand in columns that hold values further down, and no value is in the row."""
+    """True if columns that hold values further down hold words here, and the row has no value."""
     if any(is_value(piece.text) for piece in line[labels:]):
         return False
     worded = [x for x, p in enumerate(line) if x >= labels and not is_empty(p.text)]

@@ -1,4 +1,4 @@
-"""Where a claim stands: the cells of a table that its names lead to.
+"""Where a claim is: the cells of a table that its names lead to.
 
 Names lead to a cell if each row name is one of the cell's row headings and each column name
 one of its column headings (or all the other way round, for tables with methods in columns). The

@@ -71,7 +71,7 @@ class TextTable:
 
 
 def text_tables_in(text: str, parsed: Sequence[PaperTable] = ()) -> list[TextTable]:
-    """The tables that stand in `text` only as lines, outside those that were `parsed`."""
+    """The tables that are only lines in `text`, outside those that were `parsed`."""
     lines = _with_whole_captions(_lines(text, parsed))
     found = []
     for start, end in _blocks(lines):

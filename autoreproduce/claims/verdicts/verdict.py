@@ -46,7 +46,7 @@ from autoreproduce.claims.verdicts.intervals import (
 from autoreproduce.claims.verdicts.statements import judge_statement
 from autoreproduce.trials.metrics_file import is_usable
 
-WIDEST = 15.6  # deviations that a ± may stand for: rule (a) for n = 2 and one run
+WIDEST = 15.6  # deviations that a ± may mean: rule (a) for n = 2 and one run
 
 
 class Verdict(Frozen):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from autoreproduce.runner.whole_paper.plan import PaperSource
 
 MOST_TABLES = 12
-# The columns, and how narrow each may become: a range that doesn't fit goes on below.
+# The columns, and how narrow each may become: a range that doesn't fit wraps.
 COLUMNS = {"phase": 1, "calls": 6, "tokens in": 13, "out": 13, "dollars": 6, "minutes": 6}
 
 
@@ -150,7 +150,7 @@ def _basis(each: Estimate) -> list[str]:
     if not each.like:
         return ["unknown: no earlier trial of that solver, yours or shipped"]
     if each.own:
-        return [f"By {trials} of yours of the same task, profile and solver."]
+        return [f"From {trials} of yours of the same task, profile and solver."]
     return [
         f"By {trials} of the solver, shipped (eval/costs.yaml) or yours, at this paper's length; "
         "phases as in the shipped tape. Your own trials of the task count as soon as there are "

@@ -78,7 +78,7 @@ def _cells(experiment: PaperExperiment) -> list[str]:
 
 def _closing_lines(planned: PlannedPaper) -> str:
     plan = planned.plan
-    asked = "; nobody was asked now" if planned.earlier else ""
+    asked = "; no model was asked this time" if planned.earlier else ""
     return "\n".join(
         [
             "(main): carries the paper's main claim. The times are estimates of the research agent "

@@ -50,7 +50,7 @@ class Blind:
     addresses: list[Address] = field(default_factory=list)
 
     def original(self, name: str) -> str | None:
-        """The path that a neutral name stands for, None for a name that is none of them."""
+        """The path behind a neutral name, None for any other name."""
         return next((file.original for file in self.files if file.name == name), None)
 
 

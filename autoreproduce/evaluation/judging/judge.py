@@ -64,7 +64,7 @@ class Judge:
 
     def prompts(self) -> Prompts:
         """The judge's own templates, with a system message of their own; those of a folder within
-        another one stand before the outer one's.
+        another one come before the outer one's.
         """
         own = content_folder("prompts") / self.templates
         return Prompts(own, own.parent if "/" in self.templates else None)

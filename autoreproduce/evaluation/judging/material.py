@@ -50,11 +50,11 @@ def paper_at_hand(trial: Path | None, file: Path | None, settings: Settings) -> 
 
 
 def fetched_paper(task: Task, settings: Settings) -> Paper:
-    """The task's paper from arXiv, saved in the cache. Raises PaperError if it cannot be had."""
+    """The task's paper from arXiv, cached. Raises PaperError if it cannot be fetched."""
     if not task.arxiv_id or settings.papers.offline:
         raise PaperError(
             f"the paper of task {task.id} is not at hand, and key points are written from its text",
-            fix="give it by --paper FILE, or take --points curated",
+            fix="give it with --paper FILE, or take --points curated",
         )
     home = settings.cache_dir / "points" / digest(task.arxiv_id)[:16]
     return read_paper(settings, home, arxiv_id=task.arxiv_id)
@@ -155,7 +155,7 @@ def judged_material(task: Task, reference: str | None, choice: PointsChoice) -> 
     """Key points and reference of a task.
 
     Without points if the judge's cannot be used: levels that need them are not scored. Raises
-    PaperError if the paper is to be the source and cannot be had.
+    PaperError if the paper should be the source and cannot be fetched.
     """
     curated = material_of(task, reference)
     paper = _paper(task, choice)

@@ -1,4 +1,4 @@
-"""A program that is to be judged: its files as text, wherever they came from.
+"""A program to judge: its files as text, wherever they came from.
 
 A program is what a person would hand in: one file, a folder, an archive, a git URL, or the
 workspace of a trial. Nothing of it is run here; links are not followed, and what is not a program's
@@ -107,7 +107,7 @@ def opened_source(source: str) -> Iterator[Path]:
         return
     if not path.is_file():
         raise UsageError(
-            f"{source} is no plain file", fix="name a file, a folder, an archive or a git URL"
+            f"{source} isn't a plain file", fix="name a file, a folder, an archive or a git URL"
         )
     if is_archive(path):
         with tempfile.TemporaryDirectory() as folder:
@@ -146,7 +146,7 @@ def program_below(
     for entry in found:
         name = entry.name.encode("utf-8", "replace").decode()
         text, why = _read_text(tree, entry, kinds)
-        if not name.isprintable():  # a name stands on a line of a prompt
+        if not name.isprintable():  # a name is a line of a prompt
             unread[repr(name)] = "its name has a line break or another control character"
         elif text is None:
             unread[name] = why

@@ -34,7 +34,7 @@ def write_report(trial_folder: Path, task: Task | None, found: Evidence | None =
 
     if not trial_folder.is_dir():
         raise UsageError(
-            f"{trial_folder} is no folder", fix="name a trial's folder, such as one below runs/"
+            f"{trial_folder} isn't a folder", fix="name a trial's folder, such as one below runs/"
         )
     refuse_links(trial_folder)
     found = found or gather(trial_folder)

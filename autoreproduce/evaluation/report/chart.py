@@ -1,7 +1,7 @@
 """Line charts, and the strip that sets numbers side by side, as geometry for the templates.
 
 Small multiples, one a quantity, each with its own scale: a loss and an error share no axis. Values
-that spread over more than a factor of fifty stand on a logarithmic scale, and the chart says so.
+that spread over more than a factor of fifty get a logarithmic scale, and the chart says so.
 The SVG has no style of its own, so the page's light and dark colours apply.
 """
 

@@ -17,7 +17,7 @@ Kind = Literal["trial", "claimed", "measured", "published", "paper"]
 @dataclass(frozen=True)
 class ComparisonRow:
     """One number. `span`: its range over seeds; `at`, `bar`: places on the strip, if any. `apart`:
-    of another scale or other data than the trial's, so it stands on no scale with it.
+    of another scale or other data than the trial's, so they share no scale.
     """
 
     kind: Kind

@@ -79,7 +79,7 @@ def gather(folder: Path, versions: bool = True) -> Evidence:
     trial = TrialSummary(folder, found.problems)
     found.record = trial.record
     if found.record is None and not found.problems:
-        found.problems.append("trial.json is missing: what this trial is, is not known.")
+        found.problems.append("trial.json is missing: nothing says what this trial is.")
     found.outcome = trial.outcome
     if warning := outcome_warning(folder):
         found.problems.append(f"{warning}; this page may not show what happened.")

@@ -1,4 +1,4 @@
-"""What stands first on a report: one sentence, one number, at most three reasons.
+"""What comes first on a report: one sentence, one number, at most three reasons.
 
 The sentence is the one in outcome.json; the reasons say to someone who has read nothing else why
 it is so, the last whether the program was seen to be the paper's method.
@@ -88,8 +88,8 @@ def _doubts(outcome: Outcome, judged: TrialVerdict | None) -> list[str]:
     if (claimed := disagreement(outcome)) is not None:
         own = outcome.metric if outcome.decoys is None else outcome.decoys
         found.append(
-            f"The program claimed {number(claimed, own or 0.0)} where its predictions give "
-            f"{number(own or 0.0, claimed)}: what was recomputed counts."
+            f"The program claimed {number(claimed, own or 0.0)} but its predictions give "
+            f"{number(own or 0.0, claimed)}: the recomputed number counts."
         )
     unchecked = outcome.integrity == "unchecked"
     if not outcome.recomputed and (unchecked or judged is None):

@@ -1,6 +1,6 @@
 """The specification curve: each reading a column, sorted, with its claims' distances to the paper.
 
-Below the curve stands what each reading takes for each open choice, so that the choice that
+Below the curve is what each reading takes for each open choice, so that the choice that
 decides shows as a pattern (Simonsohn, Simmons and Nelson 2020).
 """
 

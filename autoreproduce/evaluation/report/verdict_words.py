@@ -1,7 +1,7 @@
 """What became of a trial, in one sentence: how many of the paper's numbers were reached, else how
 the program's own number lies beside the task's reference.
 
-It is made once, when the trial is judged, and stands in outcome.json. A trial without one (it
+It is made once, when the trial is judged, and kept in outcome.json. A trial without one (it
 failed, was stopped, isn't finished) has its sentence made here.
 """
 

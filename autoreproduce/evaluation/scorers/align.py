@@ -123,9 +123,11 @@ class _AlignScorer:
     def _missing_material(self) -> str:
         material = self.setup.material
         if self.with_points and not material.points:
-            return "the task has no key points: give the paper by --paper, and a judge writes them"
+            return (
+                "the task has no key points: give the paper with --paper, and a judge writes them"
+            )
         if self.with_reference and material.reference is None:
-            return "the task has no reference program: give one by --reference"
+            return "the task has no reference program: give one with --reference"
         return ""
 
     def shown_to_judge(self, task: Task, program: Program) -> dict[str, Any]:

@@ -41,7 +41,7 @@ class StructureScorer:
             return Score(
                 self.name,
                 None,
-                "not scored: the task has no reference program: give one by --reference",
+                "not scored: the task has no reference program: give one with --reference",
             )
         program = program_of(trial.folder, task)
         if program.empty:

@@ -85,7 +85,7 @@ def _is_measured(path: Path, asked: str) -> bool:
     try:
         saved = parse_json(read_plain(path, LARGEST_JSON))
         if not isinstance(saved, dict):
-            raise ValueError("it is no object {...}")
+            raise ValueError("it isn't an object {...}")
         return saved.get("asked") == asked
     except FileNotFoundError:
         return False

@@ -208,7 +208,7 @@ def make_folder(home: Path) -> None:
     stranger's suite may have one in its place.
     """
     if home.is_symlink():
-        raise TrialError(f"{home} is a link", fix="name the folder that it leads to by --out")
+        raise TrialError(f"{home} is a link", fix="name the folder that it leads to with --out")
     try:
         home.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -208,7 +208,7 @@ class Builder:
             return [], f"the code agent chose no file: {error}"
 
     def _without_own_method(self, entry: LineageEntry, tree: dict[str, int]) -> dict[str, int]:
-        """The files but those named after the method that is to be reproduced."""
+        """The files but those named after the method to reproduce."""
         others = {p: size for p, size in tree.items() if not named_after_method(p, self.task)}
         if left_out := len(tree) - len(others):
             entry.notes.append(f"{left_out} files named after the method itself were left out")

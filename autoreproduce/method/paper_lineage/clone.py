@@ -41,7 +41,7 @@ class Text(BaseModel):
     text: str
     lines: int
     bytes: int
-    lfs: bool = Field(default=False, description="a Git LFS pointer stands in its place")
+    lfs: bool = Field(default=False, description="a Git LFS pointer is in its place")
 
 
 class ClonedFiles(BaseModel):
@@ -60,7 +60,7 @@ def clone(
     LineageError.
     """
     if not re.fullmatch(r"[0-9a-f]{40}", commit):
-        raise LineageError(f"{commit[:60]!r} is no commit")
+        raise LineageError(f"{commit[:60]!r} isn't a commit")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     url = f"{settings.papers.github_url.rstrip('/')}/{name}.git"
@@ -115,7 +115,7 @@ def read(folder: Path, commit: str, path: str) -> Text:
     """One file of the commit. Raises LineageError if it is too large, missing, or not text."""
     data = git(folder, ["cat-file", "blob", f"{commit}:{path}"], 60)
     if b"\0" in data[:8_000]:
-        raise LineageError(f"{path} is no text")
+        raise LineageError(f"{path} isn't text")
     text = data.decode("utf-8", "replace").replace("\r\n", "\n")
     return Text(text=text, lines=len(text.splitlines()), bytes=len(data), lfs=data.startswith(LFS))
 

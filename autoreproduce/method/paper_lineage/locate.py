@@ -191,7 +191,7 @@ def _object(response: Any) -> dict[str, Any]:
         answer = parse_json(text, largest=LARGEST)
         json.dumps(answer, ensure_ascii=False).encode()  # half a surrogate pair is no text
     except ValueError:
-        raise PaperError("its answer is no JSON") from None
+        raise PaperError("its answer isn't JSON") from None
     if not isinstance(answer, dict):
-        raise PaperError("its answer is no JSON object")
+        raise PaperError("its answer isn't a JSON object")
     return answer

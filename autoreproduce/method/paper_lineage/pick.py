@@ -31,7 +31,7 @@ PER_FILE = 12_000
 README = 2_000
 LEAST = 500  # of a file that is worth showing
 MOST = 4
-SHORT_NAME = 4  # letters of a method's name that stand in many a longer word
+SHORT_NAME = 4  # letters of a method's name that many a longer word contains
 TREE_CHARACTERS = 6_000  # about 2,000 tokens
 _BESIDE = re.compile(
     r"(^|/)(tests?|docs?|figs?|figures|images|assets|examples?/data|\.github|notebooks?)(/|$)", re.I
@@ -47,7 +47,7 @@ class FetchedFiles(BaseModel):
 
 
 def named_after_method(path: str, task: Task) -> bool:
-    """Whether a file is named after the method that is to be reproduced.
+    """Whether a file is named after the method to reproduce.
 
     Libraries of a field implement later papers too. A short name is a whole word of the path.
     """
@@ -209,7 +209,7 @@ class ReadFiles:
 def _text_of_file(folder: Path, commit: str, path: str, sizes: dict[str, int | None]) -> clone.Text:
     """One file's text. Raises LineageError if there is none to show."""
     if path not in sizes:
-        raise LineageError(f"{path} is no file of this commit")
+        raise LineageError(f"{path} isn't a file of this commit")
     size = sizes[path]
     if size is None or size > clone.LARGEST:
         raise LineageError(f"{path} is larger than {clone.LARGEST:,} bytes and was not fetched")

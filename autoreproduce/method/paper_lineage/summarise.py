@@ -1,7 +1,7 @@
 """One call for each cited paper: our summary of it, and which repository of those it names is its
 own.
 
-The model names the repository, the text decides: a URL that does not stand in the paper is not
+The model names the repository, the text decides: a URL that is not in the paper is not
 followed.
 """
 
@@ -113,7 +113,7 @@ def summarise(title: str, read: CitedText, research: Agent) -> tuple[str, str | 
         return (
             summary,
             None,
-            f"the repository that the model named ({named[:100]}) does not stand in the paper",
+            f"the repository that the model named ({named[:100]}) is not in the paper",
         )
     return summary, known, ""
 

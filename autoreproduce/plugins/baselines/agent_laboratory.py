@@ -126,5 +126,5 @@ def program_after(reply: str, program: str) -> str:
     last = len(file_lines(program))
     edits = parse(_REPLACE.sub(f"EDIT 1 {last}", reply, count=1), {"EDIT"}).edits
     if others := {edit.path for edit in edits} - {None, PROGRAM}:
-        raise CommandError(f"all code stands in {PROGRAM}, and {min(map(str, others))} is not it")
+        raise CommandError(f"all code belongs in {PROGRAM}, not in {min(map(str, others))}")
     return apply_edits(program, edits)

@@ -109,7 +109,7 @@ class BaselineBench(Workbench):
         """The agent. Raises LimitReachedError if it gets no more calls."""
         reached = self.limit_reached()
         if reached or attempt_has_ended(self.trial):
-            raise LimitReachedError(reached or "it was ended before it was resumed")
+            raise LimitReachedError(reached or "it ended before it was resumed")
         return self.code
 
 

@@ -55,5 +55,5 @@ class ChatDev(BaselineSolver):
 
 
 def agrees(remarks: str) -> bool:
-    """True for the word by which a role ends a chat, whatever marks stand around it."""
+    """True for the word by which a role ends a chat, whatever marks surround it."""
     return remarks.strip().strip("*`_. ").startswith(AGREED)

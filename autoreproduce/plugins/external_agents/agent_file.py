@@ -84,7 +84,7 @@ class AgentFile(AgentPart):
             if not PurePosixPath(_relative(name)).parts or any(
                 other.startswith(f"{name}/") for other in files
             ):
-                raise ValueError(f"{name!r} is no file, or a folder of another")
+                raise ValueError(f"{name!r} isn't a file, or a folder of another")
         return files
 
     @field_validator("result")
@@ -125,7 +125,7 @@ def read_agent(name: str) -> AgentFile:
         raise UsageError(f"{path}: {'; '.join(faults)}", fix="fix the file") from None
     except (OSError, ValueError, UsageError, yaml.YAMLError) as error:
         words = " ".join(str(error).split())[:300]
-        raise UsageError(f"{path} is no agent's file ({words})", fix="fix the file") from None
+        raise UsageError(f"{path} isn't an agent's file ({words})", fix="fix the file") from None
     agent.code_folder()
     return agent
 

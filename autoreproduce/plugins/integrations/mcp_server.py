@@ -118,11 +118,11 @@ class Tools:
         own = self.settings.model
         if others := set(judge) - {own.name, own.research, own.code}:
             raise UsageError(
-                f"{min(others)} is no model of this server, and whoever started it pays",
+                f"{min(others)} isn't a model of this server, and whoever started it pays",
                 fix="leave judge out, or have the server started with that --model",
             )
         if is_url(path) and not path.startswith("https://"):
-            raise UsageError(f"{path} is no https address", fix="name one, or a folder here")
+            raise UsageError(f"{path} isn't an https address", fix="name one, or a folder here")
         named = path if is_url(path) else own_program(self.here, path, self.runs)
         options = [f"--task={task}", *(f"--judge={name}" for name in judge)]
         options += [f"--levels={levels}"] if levels else []

@@ -164,7 +164,7 @@ def _expectation(
 
 @dataclass(frozen=True)
 class CalibrationRequest:
-    """Which judges are to be calibrated on which tasks. `levels`: none means all that a judge
+    """Which judges to calibrate on which tasks. `levels`: none means all that a judge
     gives; `points`: where the key points come from, curated if None.
     """
 

@@ -72,7 +72,7 @@ def calibrate(
 ) -> None:
     """Judge programs whose fidelity is known.
 
-    It shows whether a judge is to be believed.
+    It shows whether you can believe a judge.
     """
     from autoreproduce.plugins.lab.calibrate import (
         CalibrationRequest,

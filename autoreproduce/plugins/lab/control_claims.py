@@ -1,7 +1,7 @@
 """Whether a model reads a control's claims where its paper states them.
 
 Code has checked each claim that is read at its place. Here it's held against what is known: its
-number, and words of ours that stand at its place, so that a number of the wrong row is seen.
+number, and words of ours at its place, so that a number of the wrong row is seen.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ Z = 1.96  # of a 95 % interval
 class KnownClaim(BaseModel):
     """A claim as `--claim` takes it, and what is true of it; `why` where it isn't reproduced.
 
-    `at`: words of the paper that stand at its place, in the sentence or the table's headings.
+    `at`: words of the paper at its place, in the sentence or the table's headings.
     """
 
     model_config = ConfigDict(extra="forbid")

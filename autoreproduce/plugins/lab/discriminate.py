@@ -64,7 +64,7 @@ def discriminate(task: Task, plan: DiscriminationPlan) -> Discrimination:
     """Run the task's programs as planned and compare the structure of all, or resume that.
 
     What is measured is written beside the runs after each program, as the task's
-    discrimination.yaml may hold it; values of the same code that stand there stay. A run that fails
+    discrimination.yaml may hold it; values of the same code stay. A run that fails
     gives no value. Raises UsageError for an unknown program, KeyboardInterrupt if the user stopped
     a run, TrialError if something else did.
     """

@@ -66,7 +66,7 @@ def run_drawn(
     TrialError for a link among earlier runs.
     """
     if not redrawn(task):
-        raise UsageError(f"the data of {task.id} are not drawn", fix="leave --drawn out")
+        raise UsageError(f"nothing of {task.id}'s data is drawn", fix="leave --drawn out")
     home = settings.runs_dir / f"drawn-{task.id}-{task.profile}"
     refuse_links(home, ("seed-*/*/program", "seed-*/*/trial"))  # those two look for themselves
     tree, found = Tree(settings.runs_dir.resolve()), []

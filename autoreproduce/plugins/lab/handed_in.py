@@ -185,7 +185,7 @@ class HandedInCode:
         asked |= {"cores": self.settings.sandbox.limits.cpus, "failed": None, "error": ""}
         asked |= {"refused": []}
         found: list[ClaimPlace] = []
-        stated = sum(not claim.than for claim in claims)  # an ordering stands nowhere itself
+        stated = sum(not claim.than for claim in claims)  # an ordering is printed nowhere
         for number in range(1, MOST_PLANS + 1):
             trial.phase("plan")
             plan = agent.structured("plan", RunPlan, **asked)

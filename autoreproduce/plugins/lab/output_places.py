@@ -1,4 +1,4 @@
-"""Where claims' numbers stand in what a run left: an agent names the place, and code reads it."""
+"""Where claims' numbers are in what a run left: an agent names the place, and code reads it."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def outputs_of(run: ExecutionResult, workspace: Path, handed_in: Path) -> dict[s
 
 
 def _by_paths(text: str) -> str:
-    """JSON as lines "path = value"; as it stands if it is none."""
+    """JSON as lines "path = value"; unchanged if it is none."""
     try:
         return "\n".join(f"{path} = {value}" for path, value in _leaves(parse_json(text)))
     except ValueError:
@@ -136,7 +136,7 @@ def _numbered(text: str) -> str:
 def _wrong_place(one: ClaimPlace, known: set[str], outputs: dict[str, str]) -> str:
     """Why a place is none, "" if the number is there."""
     if one.id not in known:
-        return f"{one.id} is no number that is looked for"
+        return f"{one.id} isn't a number that is looked for"
     if one.file not in outputs:
         return f"{one.id}: {one.file} is none of the outputs"
     lines = outputs[one.file].splitlines()

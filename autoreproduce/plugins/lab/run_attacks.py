@@ -3,7 +3,7 @@
 `eval/attacks/` holds programs that state a result without earning it: a program each, written
 against a small adapter that a task may have there (`tasks/ID.py`: its arrays, and how its result is
 written). Others are the task's own reference with lines changed (`tasks/ID.yaml`), or with a file
-run in place of its main.py (`wrapped/`). Beside them stand the controls: the reference itself,
+run in place of its main.py (`wrapped/`). Beside them are the controls: the reference itself,
 which no level may catch, and honest variations of it (`variations/`), which integrity may not
 doubt.
 """

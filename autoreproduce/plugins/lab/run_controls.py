@@ -35,8 +35,8 @@ def run_controls(
 ) -> bool:
     """Run and judge the controls (all if none is named) below `home`; True if targets are reached.
 
-    A variant that was run is not run again; a control whose authors' code cannot be had is left out
-    and named. With a model, the claims of controls whose text is known are read too. Writes
+    A variant that was run is not run again; a control whose authors' code cannot be fetched is
+    left out and named. With a model, the claims of controls with a known text are read too. Writes
     `controls.json` and `controls.md`. Raises UsageError for an unknown control.
     """
     chosen = {name: read_control(name) for name in names or control_names()}

@@ -169,7 +169,7 @@ def _problem(error: SyntaxError | ReaderError) -> str:
 
 def _same_file(was: str, would_be: str) -> bool:
     """True if only folders at the beginning of a path, or an address, came or went: the place of
-    given data may stand before it.
+    given data may precede it.
     """
     would_be = would_be.removeprefix(f"{DATA}/")
     if "://" in was:

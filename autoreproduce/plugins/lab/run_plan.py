@@ -67,4 +67,4 @@ def python_for(wanted: str, own: str, there: Collection[str]) -> tuple[str, str]
 def data_words(needs: list[DataNeed]) -> str:
     """What to download and where to put it, as the end of a sentence."""
     listed = "; ".join(need.words for need in needs)
-    return f"; put it into a folder and name that by --data: {listed}" if needs else ""
+    return f"; put it into a folder and name that with --data: {listed}" if needs else ""

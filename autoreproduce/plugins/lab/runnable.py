@@ -15,15 +15,15 @@ LANGUAGES = {
 }  # fmt: skip
 REASONS = {
     r"not compiled with CUDA|no NVIDIA driver|CUDA_HOME|no CUDA-capable|CUDA (is not|isn't) avail"
-    r"|libcuda\.so": "it wants a GPU, and the sandbox has none: allow one by --gpus",
+    r"|libcuda\.so": "it needs a GPU, and the sandbox has none: allow one with --gpus",
     r"Missing parentheses in call to 'print'|print statement|multiple exception types must be"
     r"|name 'xrange' is not defined": "it's Python 2, which the sandbox doesn't run",
     r"(?:make(?:\[\d+\])?: (?=[\w.+-]+: No such)|: (?=[\w.+-]+: (?:command )?not found))"
-    r"([\w.+-]+): ": "the sandbox has no {}: name an image that has it by --image",
+    r"([\w.+-]+): ": "the sandbox has no {}: name an image that has it with --image",
     r"No module named '?([\w.]+)": "a package or module is missing: {}",
     r"No such file or directory: ['\"]?([^'\"\n]+)": "a file is missing: {}",
     r"(?:URLError|ConnectionError|gaierror|Name or service not known|Network is unreachable)": (
-        "it fetches something, and runs have no network: give the data by --data"
+        "it fetches something, and runs have no network: give the data with --data"
     ),
 }
 
@@ -42,7 +42,7 @@ def refuse_unrunnable(root: Path, source: str) -> None:
         language = LANGUAGES[named.most_common(1)[0][0]]
         raise UsageError(
             f"{source} is written in {language}, and no script of Python or a shell runs it",
-            fix="name the command by --run, and by --image an image that has the language",
+            fix="name the command with --run, and with --image an image that has the language",
         )
     raise UsageError(
         f"{source} holds no program: no .py, .ipynb or .sh file, and no Makefile",

@@ -147,10 +147,10 @@ def _refuse_without_model(asked: VerifyRequest) -> None:
         return
     key = next((claim.id for claim in read_user_claims(asked.claims)), "KEY")
     raise UsageError(
-        "no model is named, which would plan the run and find its numbers",
-        fix=f"{HOW}; or say both yourself, and none is asked: --run COMMAND --claim 'ROW: METRIC = "
-        f"VALUE' --metric-from {key}=FILE:PLACE, such as {key}=stdout:WORD for the number behind a "
-        "word (`autoreproduce score CODE --claim … --show-claims` prints the keys)",
+        "no model is named to plan the run and find its numbers",
+        fix=f"{HOW}; or name both yourself, and no model is asked: --run COMMAND --claim 'ROW: "
+        f"METRIC = VALUE' --metric-from {key}=FILE:PLACE, such as {key}=stdout:WORD for the number "
+        "after a word (`autoreproduce score CODE --claim … --show-claims` prints the keys)",
     )
 
 
@@ -188,7 +188,7 @@ def verify_by_places(asked: VerifyRequest) -> ScoredTrials:
         raise UsageError(
             "--metric-from says where claims' numbers are, and needs all three of --run, --claim "
             "and --paper",
-            fix="add what is missing, or leave --metric-from to a model",
+            fix="add what's missing, or leave --metric-from out and name a model",
         )
     request = score_request(
         asked.code,
@@ -215,8 +215,8 @@ def _check_keys(task: Task, metric_from: Sequence[str]) -> None:
     first = task.metric.name
     named = [source.name or first for source in map(parse_metric_source, metric_from)]
     if wrong := [name for name in named if name not in (*keys, first)]:
-        what = f"--metric-from {wrong[0]}=… is of no claim"
+        what = f"--metric-from {wrong[0]}=… belongs to no claim"
         raise UsageError(what, fix=f"the claims' keys are {', '.join(keys)}")
     if first not in named:
-        what = f"--metric-from names no place of {first}"
+        what = f"--metric-from names no place for {first}"
         raise UsageError(what, fix=f"add --metric-from {first}=FILE:PLACE")

@@ -106,7 +106,7 @@ class Agentless(MaskedSolver):
 
 
 def _near(workspace: Path, file: str, address: str) -> str:
-    """The file; of a long one the function with what stands around it, its classes' first lines and
+    """The file; of a long one the function with what surrounds it, its classes' first lines and
     the file's head.
     """
     source = read_source(workspace, file)

@@ -103,7 +103,7 @@ def code_in(reply: str) -> str:
         parse_python(code)
     except SyntaxError as error:
         raise CommandError(
-            f"the reply is no Python ({error}): answer with one fenced block"
+            f"the reply isn't Python ({error}): answer with one fenced block"
         ) from None
     return code
 
@@ -128,7 +128,7 @@ def _nested(clean: PythonSource, address: str, code: str) -> str:
     """The code in the classes or functions that the function is in, so that it is found by the
     same address.
 
-    What is beside a method stands outside its class as well: it may be called by its name or by
+    What is beside a method is outside its class as well: it may be called by its name or by
     `self`.
     """
     target = clean.find(address)

@@ -66,7 +66,7 @@ def _attempt_in(path: Path) -> tuple[Task, Attempt] | None:
         raise TrialError(f"it was judged as {judged.combined_id!r:.80}, and is of {task.id!r:.80}")
     for name in (task.id, agent):
         if not _PLAIN_NAME.fullmatch(name):
-            raise TrialError(f"{name!r:.80} is no plain name of a task or an agent")
+            raise TrialError(f"{name!r:.80} isn't a plain name of a task or an agent")
     proof = read_proofs(set_of(task)).get(judged.combined_id)
     shown = _what_was_shown(trial, task)
     return task, Attempt(

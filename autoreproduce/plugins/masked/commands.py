@@ -38,9 +38,9 @@ Timeout = Annotated[
 Suggest = Annotated[
     bool, typer.Option("--suggest", help="propose commands and functions, and stop")
 ]
-Described = Annotated[bool, typer.Option("--describe", help="by --model, not from docstrings")]
+Described = Annotated[bool, typer.Option("--describe", help="with --model, not from docstrings")]
 Rewritten = Annotated[
-    bool, typer.Option("--rewrite", help="faulty bodies by --model too, for the proofs")
+    bool, typer.Option("--rewrite", help="faulty bodies with --model too, for the proofs")
 ]
 PaperId = Annotated[
     str | None,
@@ -95,7 +95,7 @@ def mask(
 
     name = paper_id or re.sub(r"[^A-Za-z0-9.-]+", "-", repo.resolve().name).strip("-.")
     if not repo.is_dir():
-        raise UsageError(f"{repo} is no folder that exists", fix="name a repository's folder")
+        raise UsageError(f"{repo} isn't a folder that exists", fix="name a repository's folder")
     if data is not None:
         data_folder(data)
     packages = read_requirements(requirements) if requirements else ()
@@ -153,7 +153,7 @@ def dataset(
         Literal["set", "here"], typer.Option(help="for --prove: here uses this machine's numbers")
     ] = "set",
     harbor: Annotated[
-        Path | None, typer.Option(help="write tasks for Harbor, by --n and --sample")
+        Path | None, typer.Option(help="write tasks for Harbor, with --n and --sample")
     ] = None,
     renamed: Annotated[
         Path | None, typer.Option(help="write the set without papers, with other names")

@@ -61,12 +61,12 @@ def read_jsonl(path: Path, faults: Faults, paper_id: str = "") -> list[Row]:
         try:
             row = parse_json(line)
         except ValueError as error:
-            faults.add("broken row", paper_id, f"{path.name}:{number}", f"is no JSON ({error})")
+            faults.add("broken row", paper_id, f"{path.name}:{number}", f"isn't JSON ({error})")
             continue
         if isinstance(row, dict):
             rows.append(_without_halves(row, line, faults, paper_id, f"{path.name}:{number}"))
         else:
-            faults.add("broken row", paper_id, f"{path.name}:{number}", "is no JSON object")
+            faults.add("broken row", paper_id, f"{path.name}:{number}", "isn't a JSON object")
     return rows
 
 
@@ -160,7 +160,7 @@ def _csv_rows(text: str, path: Path, faults: Faults) -> Iterator[tuple[int, Row]
         except StopIteration:
             return
         except csv.Error as error:
-            faults.add("broken row", "", f"{path.name}:{reader.line_num}", f"is no CSV ({error})")
+            faults.add("broken row", "", f"{path.name}:{reader.line_num}", f"isn't CSV ({error})")
             return
         yield reader.line_num, row
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from autoreproduce.config import Settings
 
 FAULTY = 4  # bodies that a model writes for each function
-SHORT = 20  # characters: a line of code so short may stand in prose by chance
+SHORT = 20  # characters: a line of code so short may be in prose by chance
 
 
 class FunctionWriter:

@@ -33,7 +33,7 @@ def data_folder(
     if benchmark:
         return prepared_data.prepare(benchmark, profile or "small", cache, note, given)
     if given is not None and not given.is_dir():
-        raise UsageError(f"--data {given} is no folder", fix="name the folder with the data")
+        raise UsageError(f"--data {given} isn't a folder", fix="name the folder with the data")
     if given is not None:
         return _as_it_was(given.resolve(), made.data_files)
     if not made.data_dir:
@@ -43,12 +43,12 @@ def data_folder(
     except UsageError:
         raise UsageError(
             f"the set's code reads its data from {made.data_dir}, which lies outside the set",
-            fix="name that folder by --data, if its programs may read it",
+            fix="name that folder with --data, if its programs may read it",
         ) from None
     if not own.is_dir():
         raise UsageError(
-            f"the set's code reads its data from {made.data_dir}, which is no folder there",
-            fix="name the folder with its data by --data",
+            f"the set's code reads its data from {made.data_dir}, which isn't a folder there",
+            fix="name the folder with its data with --data",
         )
     check_tree(own)
     return _as_it_was(own, made.data_files)
@@ -67,7 +67,7 @@ def _as_it_was(folder: Path, wanted: Mapping[str, str]) -> Path:
     if bad:
         raise UsageError(
             f"{folder} does not hold the data that gave the gold: {', '.join(bad[:5])}",
-            fix="get those files again, or take this machine's numbers by --gold here",
+            fix="get those files again, or take this machine's numbers with --gold here",
         )
     return folder
 

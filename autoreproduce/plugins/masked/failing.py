@@ -18,7 +18,7 @@ STOPPED = {
 # The first that fits the end of stderr; the order is from the cause to the symptom.
 KINDS = (
     ("not implemented", r"NotImplementedError", "a masked function was called and not written"),
-    ("data", r"DATA_DIR", "it reads its data from $DATA_DIR: name the folder by --data"),
+    ("data", r"DATA_DIR", "it reads its data from $DATA_DIR: name the folder with --data"),
     (
         "gpu",
         r"NVIDIA|CUDA (?:is not|error|driver|unavailable)|not compiled with CUDA|torch\.cuda"

@@ -123,7 +123,7 @@ def _unusable(values: Sequence[Any]) -> str:
     if any(value is None for value in values):
         return "is missing in some runs"
     if any(isinstance(value, bool) or not isinstance(value, int | float) for value in values):
-        return "is no number"
+        return "isn't a number"
     if not all(map(math.isfinite, values)):
         return "is not finite"
     one, again = values[0], values[-1]

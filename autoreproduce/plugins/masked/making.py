@@ -126,7 +126,8 @@ def proven_only(tasks: Sequence[MaskedTask], proofs: dict[str, MaskProof]) -> li
 def _check_request(asked: MaskRequest) -> None:
     if not asked.repository.is_dir():
         raise UsageError(
-            f"{asked.repository} is no folder", fix="clone the repository first and name its folder"
+            f"{asked.repository} isn't a folder",
+            fix="clone the repository first and name its folder",
         )
     if not asked.commands or not all(command.strip() for command in asked.commands):
         raise UsageError("no command is named", fix='add --command "python train.py"')
@@ -137,7 +138,7 @@ def _check_request(asked: MaskRequest) -> None:
         )
     if asked.out.resolve().is_relative_to(asked.repository.resolve()):
         raise UsageError(
-            f"{asked.out} is inside the repository", fix="name a folder outside it by --out"
+            f"{asked.out} is inside the repository", fix="name a folder outside it with --out"
         )
     if asked.seeds < 1:
         raise UsageError("--seeds must be at least 1")
@@ -166,7 +167,7 @@ def _chosen_functions(
         why = "; ".join(notes) or small
         raise UsageError(
             f"the command reaches no function to mask ({why})",
-            fix="name some by --functions FILE::NAME",
+            fix="name some with --functions FILE::NAME",
         )
     return sorted(chosen, key=lambda each: (each.file, each.function.line))
 
@@ -190,7 +191,7 @@ def _without_read_copies(
     if not left:
         raise UsageError(
             f"no function is left to mask ({'; '.join(notes[-len(used) :])})",
-            fix="name others by --functions FILE::NAME",
+            fix="name others with --functions FILE::NAME",
         )
     copies = [each for each in found if each.of not in used]
     notes += [f"{each.name} holds a copy of {each.of[1]}: no solver sees it" for each in copies]
@@ -204,7 +205,7 @@ def _write_recipe(asked: MaskRequest, made: PaperSet, folder: Path, notes: list[
     if own:
         notes.append(
             f"the code took {', '.join(own)} from the sandbox's own Python {made.python}: list "
-            "them by --requirements for a set that runs elsewhere"
+            "them with --requirements for a set that runs elsewhere"
         )
         made.notes = list(notes)
     write_text(folder / "Dockerfile", recipe(made))

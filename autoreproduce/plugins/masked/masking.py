@@ -133,7 +133,7 @@ def read_source(folder: Path, file: str, most: int = LARGEST) -> PythonSource:
     pure = PurePosixPath(file)
     if not pure.parts or pure.is_absolute() or ".." in pure.parts:
         raise SourceError(
-            f"{file!r} is no file below {folder.name}",
+            f"{file!r} isn't a file below {folder.name}",
             fix="give its path relative to the repository",
         )
     try:

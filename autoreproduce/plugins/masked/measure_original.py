@@ -133,7 +133,7 @@ def _result_and_seconds(
     if read.value is None:
         raise UsageError(
             f"the command `{command_line(command)}` reports no result",
-            fix=f"{read.how}, or name a file by --results",
+            fix=f"{read.how}, or name a file with --results",
         )
     return read.value, done.seconds
 

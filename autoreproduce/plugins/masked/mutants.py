@@ -93,7 +93,7 @@ def _sites(tree: ast.AST) -> list[ast.AST]:
 
 
 def _faults(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
-    """What can stand in a node's place, with a name."""
+    """What can replace a node, with a name."""
     if isinstance(node, ast.BinOp | ast.BoolOp | ast.AugAssign):
         if other := SWAPPED.get(type(node.op)):
             yield f"{_name(node.op)} as {other.__name__}", _with(node, op=other())

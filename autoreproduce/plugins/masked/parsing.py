@@ -50,7 +50,7 @@ def read_results_file(data: bytes, wanted: Any = None) -> Read:
     try:
         value = parse_json(data.decode("utf-8-sig"))
     except ValueError as error:
-        return Read(None, f"the results file is no JSON ({error})")
+        return Read(None, f"the results file isn't JSON ({error})")
     return _bounded(_only(value, wanted), "the results file")
 
 
@@ -180,7 +180,7 @@ def _by_patterns(text: str, patterns: Mapping[str, str]) -> Read:
         try:
             found[key] = float(number)
         except (TypeError, ValueError):
-            return Read(None, f"what the pattern of {key} finds is no number: {number!r:.60}")
+            return Read(None, f"what the pattern of {key} finds isn't a number: {number!r:.60}")
     return Read(found, "the task's patterns")
 
 

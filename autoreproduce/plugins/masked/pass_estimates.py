@@ -112,7 +112,7 @@ def clopper_pearson(passed: float, count: int, level: float = 0.95) -> tuple[flo
     Raises ValueError unless 0 <= passed <= count and count > 0.
     """
     if not 0 <= passed <= count or count < 1:
-        raise ValueError(f"{passed} of {count} is no proportion")
+        raise ValueError(f"{passed} of {count} isn't a proportion")
     tail = (1 - level) / 2
     low = 0.0 if passed == 0 else beta_quantile(passed, count - passed + 1, tail)
     high = 1.0 if passed == count else beta_quantile(passed + 1, count - passed, 1 - tail)

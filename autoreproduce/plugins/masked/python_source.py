@@ -201,7 +201,7 @@ def parse(text: str, name: str) -> ast.Module:
         return parse_python(text)
     except SyntaxError as error:
         raise SourceError(
-            f"{name} is no Python that can be parsed ({error})", fix="correct it"
+            f"{name} isn't Python that can be parsed ({error})", fix="correct it"
         ) from error
 
 

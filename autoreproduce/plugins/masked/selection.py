@@ -193,7 +193,7 @@ def _paper_and_rows(dataset: Dataset, name: str) -> tuple[MaskedPaper, tuple[Mas
     paper = dataset.papers.get(paper_id)
     if paper is None or not mark:
         raise UsageError(
-            f"{name} is no task of this dataset",
+            f"{name} isn't a task of this dataset",
             fix="write a paper and the ids of its functions, as 2205.00048_0,1; it has the "
             f"papers {', '.join(dataset.papers) or 'none'}",
         )
@@ -205,7 +205,7 @@ def _paper_and_rows(dataset: Dataset, name: str) -> tuple[MaskedPaper, tuple[Mas
         )
     ordered = combined_id(paper_id, tuple(each for each in own if each in ids))
     if name != ordered:
-        raise UsageError(f"{name} is no task", fix=f"the dataset's order is {ordered}")
+        raise UsageError(f"{name} isn't a task", fix=f"the dataset's order is {ordered}")
     return paper, tuple(each for each in paper.functions if each.func_id in ids)
 
 

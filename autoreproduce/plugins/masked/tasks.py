@@ -85,7 +85,7 @@ def masked_of(task: Task) -> MaskedTask:
     """The masked task behind a Task. Raises UsageError where it has no masked functions."""
     if task.writes != "functions":
         raise UsageError(
-            f"{task.id} is no task with masked functions",
+            f"{task.id} isn't a task with masked functions",
             fix="this solver needs one, e.g. of the suite autoexperiment",
         )
     return masked_task(set_of(task), task.id)

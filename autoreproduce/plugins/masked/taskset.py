@@ -21,7 +21,7 @@ from autoreproduce.files.shared import read_plain
 from autoreproduce.plugins.masked.compare import Tolerance
 
 PAPER_FILE, SPLITS_FILE, PROOFS_FILE = "taskset.json", "splits.json", "proofs.jsonl"
-PYTHON = r"^(\d[\w.-]{0,40})?$"  # it stands in recipes of images
+PYTHON = r"^(\d[\w.-]{0,40})?$"  # it is part of recipes of images
 Split = Literal["dev", "test"]
 
 
@@ -96,7 +96,7 @@ class PaperSet(BaseModel):
                 re.compile(pattern)
             except (re.error, RecursionError, OverflowError) as error:
                 raise ValueError(
-                    f"{pattern!r:.80} for {name!r:.40} is no regular expression ({error})"
+                    f"{pattern!r:.80} for {name!r:.40} isn't a regular expression ({error})"
                 ) from None
         return given
 
@@ -184,7 +184,7 @@ def read_splits(root: Path, papers: Sequence[str]) -> Mapping[str, Split]:
             given = {str(name): split for name, split in found.items() if split in ("dev", "test")}
         except (ValueError, AttributeError) as error:
             raise UsageError(
-                f'{path} is no JSON object of paper: "dev" or "test" ({error})', fix="correct it"
+                f'{path} isn\'t a JSON object of paper: "dev" or "test" ({error})', fix="correct it"
             ) from None
     return split_papers(papers, given)
 

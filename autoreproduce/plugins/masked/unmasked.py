@@ -136,7 +136,7 @@ def _stored(path: Path) -> Unmasked | None:
 
 
 def _not_scored(task: MaskedTask, reason: str, here: bool) -> NotScoredError:
-    fix = "let its command run here: name its data by --data, its packages in taskset.json"
+    fix = "make its command run here: name its data with --data, its packages in taskset.json"
     if reason.startswith("wrong numbers") and not here:
         fix = "with --gold here the gold is what its code gives on this machine"
     return NotScoredError(

@@ -1,6 +1,6 @@
 """PaperBench's papers as tasks: a whole paper to replicate, graded by its rubric afterwards.
 
-What is to be left is a repository of several files with a `reproduce.sh`, and nothing of it is
+What the solver leaves is a repository of several files with a `reproduce.sh`, and nothing of it is
 measured here: it is graded by a judge (`autoreproduce grade`), for the full benchmark after
 `autoreproduce rerun` ran its script. Addresses of the paper's blacklist that the files or the calls
 of an agent's tools name are reported in the outcome.
@@ -72,7 +72,7 @@ class PaperBench:
         if options.data is None:
             raise UsageError(
                 "PaperBench's papers are not part of this package",
-                fix="name a clone of frontier-evals by --dataset, or as options.data in the file",
+                fix="name a clone of frontier-evals with --dataset, or as options.data in the file",
             )
         self.data = options.data
         self.mode = options.mode
@@ -87,7 +87,8 @@ class PaperBench:
         paper = load_paper(folder)
         if not paper.text:
             raise UsageError(
-                f"{folder / 'paper.md'} is missing, or a pointer", fix="fetch it by `git lfs pull`"
+                f"{folder / 'paper.md'} is missing, or a pointer",
+                fix="fetch it with `git lfs pull`",
             )
         asked = [ASKED, CODE_DEV if self.mode == "code-dev" else FULL, paper.addendum.strip()]
         if paper.blacklist:

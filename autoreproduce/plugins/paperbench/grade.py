@@ -60,7 +60,7 @@ _WORDS = {
 
 @dataclass
 class GradeRequest:
-    """What is to be graded, and how. `room`: tokens of a submission's files in one prompt.
+    """What to grade, and how. `room`: tokens of a submission's files in one prompt.
 
     `full`: all leaves of what `rerun` ran, else those of Code-Dev.
     """
@@ -139,7 +139,7 @@ def read_evidence(
     if request.full and run is None:
         raise UsageError(
             f"{request.source} holds no run of its {SCRIPT}, which --full grades too",
-            fix=f"run it by `autoreproduce rerun {request.source} --out DIR`, then grade DIR",
+            fix=f"run it with `autoreproduce rerun {request.source} --out DIR`, then grade DIR",
         )
     place = request.source if run is None else str(folder / SUBMITTED)
     program = read_submission(place, own_folders(request))
@@ -156,7 +156,7 @@ def wanted_tree(request: GradeRequest, paper: RubricPaper) -> Node:
 
 def _judge(request: GradeRequest, paper: RubricPaper) -> Judge:
     if not paper.text:
-        how = "fetch them by `git lfs pull`, or name the paper's text by --paper FILE"
+        how = "fetch them with `git lfs pull`, or name the paper's text with --paper FILE"
         raise UsageError(f"{request.rubric} has no paper.md, or a pointer to one", fix=how)
     if request.judge is None:
         raise UsageError(
@@ -203,12 +203,12 @@ def _same_grading(folder: Path, told: dict[str, Any], program: Program) -> None:
         kept = {**told, "reproduction": None, **stored}
     except (OSError, ValueError, TypeError) as error:
         raise TrialError(
-            f"{folder} cannot be a grading's folder ({error})", fix="name another by --out"
+            f"{folder} cannot be a grading's folder ({error})", fix="name another with --out"
         ) from None
     if others := [word for key, word in _WORDS.items() if kept.get(key) != told.get(key)]:
         raise UsageError(
             f"{folder} holds the grading of another {' and '.join(others)}",
-            fix="name a new folder by --out",
+            fix="name a new folder with --out",
         )
     names = {"files": sorted(program.files), "unread": program.unread, "origin": program.origin}
     write_whole(place, json.dumps({**told, **names}, indent=1, ensure_ascii=False) + "\n")
@@ -271,7 +271,7 @@ def _labels(request: GradeRequest, tree: Node) -> dict[str, int]:
         found, asked = labels(told), labelled(told)
     except (OSError, ValueError, TypeError, RecursionError, AttributeError) as error:
         raise UsageError(
-            f"--labels {file} is no graded tree ({' '.join(str(error).split())[:200]})",
+            f"--labels {file} isn't a graded tree ({' '.join(str(error).split())[:200]})",
             fix="name an expected_result.json",
         ) from None
     ours = {leaf.key: found[leaf.key] for leaf in tree.leaves() if leaf.key in found}

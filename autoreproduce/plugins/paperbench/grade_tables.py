@@ -82,7 +82,7 @@ def gradings_table(gradings: Sequence[Mapping[str, Any]]) -> Table:
     modes = sorted({mode_of(each) for each in gradings})
     if len(modes) > 1:
         raise UsageError(
-            f"gradings of {' and of '.join(modes)} cannot stand in one table: their scores mean "
+            f"gradings of {' and of '.join(modes)} cannot share a table: their scores mean "
             "different things",
             fix="name folders of one mode, with or without --full",
         )
@@ -94,7 +94,7 @@ def gradings_table(gradings: Sequence[Mapping[str, Any]]) -> Table:
         if run in scores[judge][paper]:
             raise UsageError(
                 f"{paper}, run {run}, was graded by {judge} more than once",
-                fix="grade other runs by --run",
+                fix="grade other runs with --run",
             )
         if trees.setdefault(paper, each.get("rubric_digest")) != each.get("rubric_digest"):
             raise UsageError(

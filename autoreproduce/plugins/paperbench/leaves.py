@@ -1,7 +1,7 @@
 """One leaf of a rubric, asked of a judge.
 
 Each kind of leaf is judged by its own evidence (`evidence`). If all its files fit into the prompt,
-they stand before what differs from leaf to leaf, so a provider's prompt cache serves all leaves
+they come before what differs from leaf to leaf, so a provider's prompt cache serves all leaves
 after the first; else the judge first ranks the files for the leaf. What a judge cannot be asked, or
 does not answer usably, is a verdict that is not valid, with the reason.
 """

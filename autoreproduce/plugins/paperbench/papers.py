@@ -116,7 +116,7 @@ def _named_text(paper: Path) -> str:
     text = read(paper, needed=True)
     if text.startswith(POINTER):
         raise UsageError(
-            f"{paper} is a pointer of Git LFS and not the text", fix="fetch it by `git lfs pull`"
+            f"{paper} is a pointer of Git LFS and not the text", fix="fetch it with `git lfs pull`"
         )
     return text
 

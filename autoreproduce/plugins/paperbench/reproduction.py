@@ -89,7 +89,7 @@ def hand_in(root: Path, folder: Path) -> dict[str, str]:
     earlier = read_reproduction(folder)
     if earlier is not None and earlier.before != given:
         raise UsageError(
-            f"{folder} holds the run of another submission", fix="name a new folder by --out"
+            f"{folder} holds the run of another submission", fix="name a new folder with --out"
         )
     if earlier is None:
         shutil.rmtree(folder / SUBMITTED, ignore_errors=True)

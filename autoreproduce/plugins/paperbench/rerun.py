@@ -26,7 +26,7 @@ from autoreproduce.trials.folders import refuse_links
 
 @dataclass
 class RerunRequest:
-    """What is to be run, and where. `data` is what the script finds under DATA_DIR."""
+    """What to run, and where. `data` is what the script finds under DATA_DIR."""
 
     source: str
     settings: Settings
@@ -43,7 +43,9 @@ def rerun(request: RerunRequest) -> tuple[Path, ScriptRun]:
     """
     settings = request.settings
     if request.data is not None and not request.data.is_dir():
-        raise UsageError(f"--data {request.data} is no folder", fix="name the folder with the data")
+        raise UsageError(
+            f"--data {request.data} isn't a folder", fix="name the folder with the data"
+        )
     with submission_root(request.source) as root:
         names = Tree(root).files(skip=NOT_HANDED_IN)
         if not names:
@@ -59,7 +61,7 @@ def rerun(request: RerunRequest) -> tuple[Path, ScriptRun]:
             refuse_links(folder)
         except OSError as error:
             raise TrialError(
-                f"{folder} cannot be made ({error.strerror})", fix="name another by --out"
+                f"{folder} cannot be made ({error.strerror})", fix="name another with --out"
             ) from None
         before = hand_in(root, folder)
     sandboxes = SandboxSetup(
@@ -91,7 +93,8 @@ def submission_root(source: str) -> Iterator[Path]:
             return
         if not path.is_file() or not is_archive(path):
             raise UsageError(
-                f"{source} is no submission", fix="name a folder, an archive, a trial or a git URL"
+                f"{source} isn't a submission",
+                fix="name a folder, an archive, a trial or a git URL",
             )
         confined(unpack, path, Path(folder), what=source)
         yield Path(folder)

@@ -79,7 +79,7 @@ def read_rubric(path: Path) -> Node:
         root = with_keys(Node.model_validate(found))
     except (OSError, ValueError) as error:
         raise UsageError(
-            f"{path} is no rubric ({_first_complaint(error)})",
+            f"{path} isn't a rubric ({_first_complaint(error)})",
             fix="name a rubric.json of PaperBench's form",
         ) from None
     return root

@@ -179,7 +179,7 @@ def _faults(suite: SuiteFile) -> Iterator[Fault]:
         for name in (*reaching(given), *tapes_elsewhere(given, suite.folder)):
             yield (
                 (*place, name),
-                f"{name} leads elsewhere, or weakens what holds programs and budgets",
+                f"{name} leads elsewhere, or weakens what confines programs and budgets",
             )
     for name, options in suite.executor.items():
         for option in parse_options(name, options).REACHING & options.keys():

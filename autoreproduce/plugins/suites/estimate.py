@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # Task and variant, trials planned, and what the unfinished ones may take.
 Line = tuple[tuple[str, str], int, Estimate]
 FIGURES = ("calls", "tokens", "dollars", "hours", "from")
-NARROW = 120  # columns of a terminal below which a range stands below its figure
+NARROW = 120  # columns of a terminal below which a range is under its figure
 
 
 def print_estimate(

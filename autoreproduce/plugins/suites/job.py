@@ -141,7 +141,8 @@ def read_job(path: Path, trust: bool = False) -> Job:
         first = error.errors()[0] if hasattr(error, "errors") else {"loc": (), "msg": str(error)}
         place = ".".join(map(str, first["loc"])) or "the whole file"
         raise UsageError(
-            f"{path} is no job ({place}: {first['msg']})", fix="the suite's command writes it again"
+            f"{path} isn't a job ({place}: {first['msg']})",
+            fix="the suite's command writes it again",
         ) from None
     if not trust:
         _refuse_reaching(job, path)

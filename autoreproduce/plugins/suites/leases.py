@@ -48,7 +48,7 @@ _LEASES = TypeAdapter(dict[str, GpuLease])  # by a token of each lease
 class Gpus:
     """The GPUs of `settings.sandbox.gpus`, leased one trial at a time, or `part` of one each.
 
-    The leases stand in a file of the user's cache, a machine each, so that suites and single
+    The leases are in a file of the user's cache, a machine each, so that suites and single
     trials of one user side by side never take the same GPU. Two trials on one GPU share its memory
     without any limit between them: the suite's author promises that both fit.
     """
@@ -119,7 +119,7 @@ class Gpus:
         except OSError as error:
             raise TrialError(
                 f"the leases of GPUs in {self.file} cannot be used ({error.strerror})",
-                fix="make the cache's folder writable, or name another by --cache-dir",
+                fix="make the cache's folder writable, or name another with --cache-dir",
             ) from error
 
     def _read(self) -> dict[str, GpuLease]:

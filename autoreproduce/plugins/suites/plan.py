@@ -85,7 +85,9 @@ class Tasks:
 
         paper, data = (path and self.suite.path(path) for path in (own.paper, own.data))
         if data is not None and not data.is_dir():
-            raise UsageError(f"data {data} is no folder", fix="name the folder that holds the data")
+            raise UsageError(
+                f"data {data} isn't a folder", fix="name the folder that holds the data"
+            )
         if data is not None:
             check_tree(data)
         return SuiteTask(
@@ -212,7 +214,7 @@ class Plan:
             raise UsageError(
                 f"--set {both[0]} would not reach the variant {variant}, which sets {both[0]} "
                 "itself",
-                fix="choose others by --variants, or change the suite's file",
+                fix="choose others with --variants, or change the suite's file",
             )
 
 

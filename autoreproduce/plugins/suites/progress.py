@@ -235,7 +235,7 @@ def write_running(folder: Path, running: Running) -> None:
 
 
 def read_running(folder: Path, running: Running) -> None:
-    """Update where a trial stands from what its worker wrote."""
+    """Update a trial's state from what its worker wrote."""
     facts = read_json(folder / RUNNING) or {}
     running.phase = str(facts.get("phase", running.phase))
     with suppress(TypeError, ValueError):

@@ -126,7 +126,7 @@ def read_rows(folder: Path) -> list[Row]:
     suite = read_json(folder / SUITE)
     if suite is None or "trials" not in suite:
         raise UsageError(
-            f"{folder} is no suite's folder (it has no {SUITE}, or another)",
+            f"{folder} isn't a suite's folder (it has no {SUITE}, or another)",
             fix="name one that `suite` made",
         )
     return [_row_of_trial(folder, suite, *trial) for trial in suite["trials"]]

@@ -38,17 +38,17 @@ class YamlFile:
             what = getattr(error, "problem", None) or str(error)
             raise UsageError(f"{path}{line} is not YAML ({what})", fix="fix the file") from None
         except ValueError as error:
-            raise UsageError(f"{path} is no suite ({error})", fix="fix the file") from None
+            raise UsageError(f"{path} isn't a suite ({error})", fix="fix the file") from None
 
     def read(self, schema: type[Content]) -> Content:
         """The content under a schema. Raises UsageError with the line of all that does not fit."""
         if not isinstance(self.content, dict):
-            raise UsageError(self.at((), "is no mapping of fields: begin with name and tasks"))
+            raise UsageError(self.at((), "isn't a mapping of fields: begin with name and tasks"))
         try:
             return schema.model_validate(self.content)
         except UnicodeEncodeError as error:  # half of a surrogate pair
             raise UsageError(
-                f"{self.path} is no suite ({error.reason})", fix="fix the file"
+                f"{self.path} isn't a suite ({error.reason})", fix="fix the file"
             ) from None
         except ValidationError as error:
             raise UsageError(

@@ -73,7 +73,7 @@ def read_board(
 ) -> list[TrialRow]:
     """The finished trials below the folders, those of `profile` if one is named.
 
-    Raises UsageError if there is none, a folder is counted twice, or they cannot stand on one
+    Raises UsageError if there is none, a folder is counted twice, or they cannot share one
     board.
     """
     _refuse_twice(folders)
@@ -88,7 +88,7 @@ def read_board(
         raise UsageError(
             f"no trial has the profile {profile}", fix=f"choose one that they have: {known}"
         )
-    _require_one("profile", chosen, lambda row: row.profile, "choose one by --profile NAME")
+    _require_one("profile", chosen, lambda row: row.profile, "choose one with --profile NAME")
     _require_one("mode", chosen, lambda row: row.mode, "make a board of each")
     require_one_judging(chosen)
     return chosen

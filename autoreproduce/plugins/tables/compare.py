@@ -205,7 +205,7 @@ def _nothing_shared(first: Sequence[TrialRow], second: Sequence[TrialRow]) -> Us
     if {(row.task, row.profile) for row in first} & {(row.task, row.profile) for row in second}:
         return UsageError(
             "no task has trials of one variant on both sides",
-            fix="name those to compare by --variants X,Y",
+            fix="name those to compare with --variants X,Y",
         )
     if tasks:
         profiles = [", ".join(sorted({row.profile for row in rows})) for rows in (first, second)]

@@ -75,7 +75,7 @@ def matched(
                 "raters count"
             )
         if not fitting:
-            note(f"human scores: {name} is no finished trial below {suite}; it is left out")
+            note(f"human scores: {name} isn't a finished trial below {suite}; it is left out")
         found |= dict.fromkeys(fitting, score)
     if not found:
         raise UsageError(

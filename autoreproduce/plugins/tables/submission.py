@@ -59,7 +59,7 @@ def read_submission(file: Path) -> SubmittedSystem:
         raise UsageError(f"{file}: {'; '.join(faults)}", fix="fix the file") from None
     except (OSError, ValueError, yaml.YAMLError) as error:
         words = " ".join(str(error).split())[:300]
-        raise UsageError(f"{file} is no submission ({words})", fix="fix the file") from None
+        raise UsageError(f"{file} isn't a submission ({words})", fix="fix the file") from None
 
 
 def measure_submission(

@@ -93,7 +93,7 @@ def _files_or_none(trial: ListedTrial) -> dict[str, str]:
 
 
 def _prompts(trial: ListedTrial) -> dict[str, str]:
-    """The prompts by what asked them: the n-th of each name, wherever it stands in the journal."""
+    """The prompts by what asked them: the n-th of each name, wherever it is in the journal."""
     found: dict[str, str] = {}
     tree = Tree(trial.folder / "prompts")
     for file in tree.files()[:MOST_PROMPTS]:

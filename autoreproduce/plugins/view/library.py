@@ -41,7 +41,7 @@ class Library:
 
     def __init__(self, root: Path) -> None:
         if not root.is_dir():
-            raise UsageError(f"{root} is no folder", fix="name one of runs, such as runs/")
+            raise UsageError(f"{root} isn't a folder", fix="name one of runs, such as runs/")
         self.root = root.resolve()
         self._known: dict[Path, ListedTrial] = {}
         self._paths: dict[str, Path] = {}
@@ -60,7 +60,7 @@ class Library:
         return sorted(found, key=lambda trial: trial.name)
 
     def trial(self, key: str) -> ListedTrial:
-        """The trial with a key. Raises UnknownKeyError, also if links stand where files belong."""
+        """The trial with a key. Raises UnknownKeyError, also if links are where files belong."""
         with self._lock:
             path = self._paths.get(key)
         if path is None or not self._is_trial(path):

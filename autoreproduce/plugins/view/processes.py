@@ -48,16 +48,16 @@ class StartRequest:
         """Of an address. Raises UsageError for what is none of these."""
         model, experiment = given.get("model", "").strip(), given.get("experiment", "").strip()
         if not _MODEL.fullmatch(model) or model.startswith("tape:"):
-            raise UsageError("this is no model", fix="name one as provider:name, or tape")
+            raise UsageError("this isn't a model", fix="name one as provider:name, or tape")
         if not _EXPERIMENT.fullmatch(experiment):
-            raise UsageError("this is no experiment", fix='name one, such as "Table 2", or main')
+            raise UsageError("this isn't an experiment", fix='name one, such as "Table 2", or main')
         try:
             budget = float(given.get("budget", ""))
         except ValueError:
             budget = 0.0
         if not 0 < budget <= MOST_DOLLARS:
             raise UsageError(
-                "this is no budget", fix=f"give dollars, above 0 and at most {MOST_DOLLARS:,.0f}"
+                "this isn't a budget", fix=f"give dollars, above 0 and at most {MOST_DOLLARS:,.0f}"
             )
         return cls(model, experiment, budget)
 
@@ -79,12 +79,12 @@ async def uploaded_pdf(request: Request, root: Path) -> Path:
         size += len(part)
         if size > MOST_BYTES:
             raise UsageError(
-                f"the paper has more than {MOST_BYTES // 10**6} MB", fix="reproduce it by --paper"
+                f"the paper has more than {MOST_BYTES // 10**6} MB", fix="reproduce it with --paper"
             )
         parts.append(part)
     data = b"".join(parts)
     if not data.startswith(b"%PDF-"):
-        raise UsageError("this is no PDF", fix="choose the paper's PDF")
+        raise UsageError("this isn't a PDF", fix="choose the paper's PDF")
     folder = root / UPLOADS
     if folder.is_symlink():
         raise UsageError(f"{folder} is a link", fix="put a folder there")

@@ -50,5 +50,5 @@ def _listening(port: int) -> socket.socket:
         return socket.create_server((ADDRESS, port))
     except (OSError, OverflowError) as error:
         raise UsageError(
-            f"port {port} cannot be taken ({error})", fix="name another by --port, or none"
+            f"port {port} cannot be taken ({error})", fix="name another with --port, or none"
         ) from None

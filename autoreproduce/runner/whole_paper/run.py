@@ -88,7 +88,7 @@ def _is_readable(folder: Path) -> bool:
 
 @dataclass(frozen=True)
 class PaperRequest:
-    """Which experiments of which paper are to be reproduced, and how."""
+    """Which experiments of which paper to reproduce, and how."""
 
     source: PaperSource
     names: Sequence[str]
@@ -170,7 +170,7 @@ def task_of(planned: PlannedPaper, *program: PaperExperiment, instruction: str =
 def _entry_of_several(
     planned: PlannedPaper, program: Sequence[PaperExperiment], instruction: str
 ) -> OwnTask:
-    """Each metric bears its experiment's name, since two may measure the same."""
+    """Each metric carries its experiment's name, since two may measure the same."""
     names = [one.name for one in program]
     metrics, lines = list[str](), list[str]()
     for one in program:

@@ -72,7 +72,7 @@ def test_a_killed_download_goes_on_in_the_next_call(server, tmp_path):
     said: list[str] = []
     target = fetch(server.url, tmp_path / "data.bin", size=len(DATA), sha256=SUM, note=said.append)
     assert (
-        target.read_bytes() == DATA and server.ranges == ["bytes=1000-"] and "going on" in said[0]
+        target.read_bytes() == DATA and server.ranges == ["bytes=1000-"] and "resuming" in said[0]
     )
 
 

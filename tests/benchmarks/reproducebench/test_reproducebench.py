@@ -212,7 +212,7 @@ def test_bad_predictions_are_reasons(scored, monkeypatch):
     path = workspace / "predictions.npz"
     assert "was not written" in recomputing.recompute(task, workspace).reason
     path.write_bytes(b"nothing of the kind")
-    assert "is no .npz file" in recomputing.recompute(task, workspace).reason
+    assert "isn't an .npz file" in recomputing.recompute(task, workspace).reason
     np.savez(path, other=np.ones(2))
     assert "KeyError" in recomputing.recompute(task, workspace).reason
     np.savez(path, prediction=np.ones((7, 5)))
@@ -220,7 +220,7 @@ def test_bad_predictions_are_reasons(scored, monkeypatch):
     np.savez(path, prediction=np.array([{}], dtype=object), allow_pickle=True)
     assert "allow_pickle" in recomputing.recompute(task, workspace).reason
     np.savez(path, prediction=np.full((2, 3), np.inf))
-    assert "inf, which is no number" in recomputing.recompute(task, workspace).reason
+    assert "inf, which isn't a number" in recomputing.recompute(task, workspace).reason
     monkeypatch.setattr(recomputing, "LARGEST_PREDICTIONS", 10)
     assert "over the limit" in recomputing.recompute(task, workspace).reason
 

@@ -67,7 +67,7 @@ def test_what_is_still_to_be_written_is_counted(tmp_path):
         ("Mine!", {}, "small letters"),
         ("mine", {"metric": "a b"}, "NAME:higher"),
         ("mine", {"metric": "a:up"}, "NAME:higher"),
-        ("mine", {"arxiv": 'x"y'}, "no arXiv id"),
+        ("mine", {"arxiv": 'x"y'}, "an arXiv id"),
     ],
 )
 def test_bad_names_are_refused(tmp_path, name, changed, said):

@@ -151,7 +151,7 @@ def test_the_page_asks_for_nothing_and_what_is_hostile_stays_text(tmp_path):
 def test_a_disputed_claim_stands_beside_the_number(tmp_path):
     folder = whole_trial(tmp_path / "t", ended=outcome(claimed=0.012))
     words = page_of(folder, darcy()).words
-    assert "The program claimed 0.012 where its predictions give 0.0318" in words
+    assert "The program claimed 0.012 but its predictions give 0.0318" in words
     assert "disagrees with the recomputed number, which counts" in words
 
 
@@ -304,7 +304,7 @@ def test_without_a_task_the_recorded_one_is_taken(tmp_path):
 
 
 def test_no_folder_is_an_error(tmp_path):
-    with pytest.raises(UsageError, match="is no folder"):
+    with pytest.raises(UsageError, match="isn't a folder"):
         write_report(tmp_path / "none", None)
 
 

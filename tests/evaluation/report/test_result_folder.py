@@ -128,7 +128,7 @@ def test_a_dry_runs_numbers_are_not_given_as_results(tmp_path):
     assert not (folder / "metrics.json").exists()
     text = (folder / "README.md").read_text()
     assert "Did not run: experiment execution failed, 20 tries." in text
-    assert "no run in full wrote one" in text and "no command that is known to work" in text
+    assert "no full run wrote one" in text and "no command is known to work" in text
 
 
 def test_a_solver_without_a_history_still_has_its_program_taken(tmp_path):

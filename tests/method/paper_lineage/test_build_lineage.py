@@ -326,7 +326,7 @@ def test_a_repository_that_the_model_made_up_is_not_followed(world: World) -> No
     )
     entry = only(world)
     assert entry.status == "summary_only"
-    assert "does not stand in the paper" in entry.reason
+    assert "is not in the paper" in entry.reason
     assert not world.github.seen
 
 

@@ -79,7 +79,7 @@ def test_a_commit_that_is_not_there(server: GitHubServer, tmp_path: Path) -> Non
     make_repository(server.repos, "ann/waves", {"a.py": PROGRAM})
     with pytest.raises(LineageError, match="git failed: "):
         clone.clone("ann/waves", "d" * 40, tmp_path / "clone", settings_for(server, tmp_path))
-    with pytest.raises(LineageError, match="is no commit"):
+    with pytest.raises(LineageError, match="isn't a commit"):
         clone.clone(
             "ann/waves", "--upload-pack=touch x", tmp_path / "clone", settings_for(server, tmp_path)
         )

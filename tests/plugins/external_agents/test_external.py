@@ -209,8 +209,8 @@ def test_killed_in_the_midst_it_is_resumed_and_no_finished_step_repeated(tmp_pat
         ("name: small\nprotocol: chat\ncommand: x\npip: [left]\n", "pip.0: String should match"),
         ("name: s\nprotocol: chat\ncommand: x\npip: ['a==file:///tmp']\n", "pip.0: String should"),
         ("name: small\nprotocol: chat\ncommand: x\nfiles: {../a: b}\n", "must be a path below"),
-        ("name: [", "is no agent's file"),
-        ("a: &x 1\nb: *x\n", "is no agent's file"),
+        ("name: [", "isn't an agent's file"),
+        ("a: &x 1\nb: *x\n", "isn't an agent's file"),
     ],
 )
 def test_a_bad_file_is_one_clear_error(tmp_path: Path, text: str, said: str) -> None:
@@ -304,5 +304,5 @@ def test_in_docker_the_gateway_is_reached_too_and_nothing_else(tmp_path: Path) -
 def test_an_agents_files_are_called_as_files_can_be(tmp_path: Path, names: list[str]) -> None:
     content = {"name": "a", "protocol": "chat", "command": "x", "files": dict.fromkeys(names, "x")}
     (tmp_path / "a.yaml").write_text(json.dumps(content))
-    with pytest.raises(UsageError, match=r"is no file|is called as no folder can be"):
+    with pytest.raises(UsageError, match=r"isn't a file|is called as no folder can be"):
         read_agent(str(tmp_path / "a.yaml"))

@@ -240,7 +240,7 @@ def test_a_job_gets_the_server_s_settings_and_no_secret() -> None:
 
 def test_a_client_chooses_no_judge_that_the_server_does_not_have(tmp_path: Path) -> None:
     tools = Tools(Settings(runs_dir=tmp_path, model="openai:own"))
-    with pytest.raises(UsageError, match="openai:dear is no model of this server"):
+    with pytest.raises(UsageError, match="openai:dear isn't a model of this server"):
         tools.score_code(str(tmp_path), "lsm", judge=["openai:own", "openai:dear"])
     assert not (tmp_path / "jobs").exists()
 
@@ -255,9 +255,9 @@ def test_a_client_names_nothing_outside_the_servers_folder(in_folder: Path, path
         lambda: tools.start_reproduction(task="lsm", data=path),
         lambda: tools.score_code(path, "lsm"),
     ):
-        with pytest.raises(UsageError, match=r"is hidden|is no file below"):
+        with pytest.raises(UsageError, match=r"is hidden|isn't a file below"):
             ask()
     for address in ("file:///etc", "ssh://host/x", "http://127.0.0.1/x", "git@host:x"):
-        with pytest.raises(UsageError, match="no https address"):
+        with pytest.raises(UsageError, match="an https address"):
             tools.score_code(address, "lsm")
     assert not (in_folder / "runs" / "jobs").exists()

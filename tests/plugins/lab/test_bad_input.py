@@ -76,8 +76,8 @@ def test_notebooks_scripts_and_modules_alone_are_programs(tmp_path: Path, name: 
 @pytest.mark.parametrize(
     ("stderr", "says"),
     [
-        ("AssertionError: Torch not compiled with CUDA enabled", "allow one by --gpus"),
-        ("RuntimeError: Found no NVIDIA driver on your system", "it wants a GPU"),
+        ("AssertionError: Torch not compiled with CUDA enabled", "allow one with --gpus"),
+        ("RuntimeError: Found no NVIDIA driver on your system", "it needs a GPU"),
         ("SyntaxError: Missing parentheses in call to 'print'. Did you mean", "it's Python 2"),
         ("a\nModuleNotFoundError: No module named 'wandb'", "is missing: wandb"),
         ("FileNotFoundError: [Errno 2] No such file or directory: 'w.pt'", "missing: w.pt"),
@@ -307,4 +307,4 @@ def test_code_that_wants_a_gpu_says_so(tmp_path: Path) -> None:
             "process", runs_dir=tmp_path / "runs", model="any", base_url=server.base_url
         )
         done = verify_by_model(VerifyRequest(str(code), settings, tmp_path / "paper.md"))
-    assert done.outcome.status == "failed" and "it wants a GPU" in done.outcome.reason
+    assert done.outcome.status == "failed" and "it needs a GPU" in done.outcome.reason

@@ -80,4 +80,4 @@ def test_a_program_that_fails_on_a_draw_is_said_to(tmp_path, monkeypatch):
 def test_what_is_not_drawn_is_refused(tmp_path):
     flags = ["--drawn", f"--runs-dir={tmp_path}"]
     done = CliRunner().invoke(app, ["bench", "discriminate", "dat", *flags])
-    assert isinstance(done.exception, UsageError) and "are not drawn" in str(done.exception)
+    assert isinstance(done.exception, UsageError) and "is drawn" in str(done.exception)

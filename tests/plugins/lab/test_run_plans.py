@@ -96,7 +96,7 @@ def test_data_that_are_downloaded_are_named_with_their_place(tmp_path: Path) -> 
     plans = [{"command": "python main.py", "data": [need]}] * 3
     done = verified(tmp_path, code, *plans, kind="bubblewrap")
     assert done.outcome.reason.endswith(
-        "put it into a folder and name that by --data: get the points from "
+        "put it into a folder and name that with --data: get the points from "
         "https://a.example/points.csv, as points.csv"
     )
 

@@ -95,7 +95,7 @@ def test_a_folder_that_is_none(tmp_path: Path) -> None:
         (f"{FIRST}_9", "has no function 9: it has 0, 1, 2"),
         (f"{FIRST}_2", f"no experiment of {FIRST} depends on {FIRST}_2"),
         ("9999.00001_0", f"it has the papers {FIRST}, {SECOND}"),
-        ("nonsense", "is no task of this dataset"),
+        ("nonsense", "isn't a task of this dataset"),
     ],
 )
 def test_ids_are_exact(public: Make, name: str, said: str) -> None:
@@ -211,8 +211,8 @@ def test_broken_rows_and_missing_files_are_named_and_stop_nothing(public: Make) 
     found = faults(dataset)
     said = "\n".join(line for lines in found.values() for line in lines)
     for part in (
-        "functions.jsonl:4: is no JSON",
-        "functions.jsonl:5: is no JSON object",
+        "functions.jsonl:4: isn't JSON",
+        "functions.jsonl:5: isn't a JSON object",
         "functions.jsonl:4: lacks func_id, file or name",
         "mlrc_funcs.csv: has 2 blank rows",
         "mlrc_funcs.csv:9: has another number of fields",
@@ -224,7 +224,7 @@ def test_broken_rows_and_missing_files_are_named_and_stop_nothing(public: Make) 
         f"{FIRST} experiment 8: does not end with the shape",
         "mlrc_main.csv: names 0303.00003, which has no folder",
         "0101.00001_0,1 does not mask 1 functions",
-        "5_0: 5_0 is no task",
+        "5_0: 5_0 isn't a task",
         "mlrc_n=2.jsonl: is a Git LFS pointer",
         "mlrc_n=3.jsonl: is missing",
         f"{SECOND}_0 losses.py::__call__: losses.py is missing in code",
@@ -345,5 +345,5 @@ def test_a_pattern_that_is_no_expression_is_one_clear_error(public: Make) -> Non
     clone = public()
     path = clone / "dataset" / "MLRC" / "0101.00001" / "taskset.json"
     path.write_text(json.dumps({"patterns": {"loss": "loss (("}}))
-    with pytest.raises(UsageError, match=r"taskset.json: patterns: .*'loss \(\(' for 'loss' is no"):
+    with pytest.raises(UsageError, match=r"taskset.json: patterns: .*'loss \(\(' for 'loss' isn't a"):
         load_dataset(clone)

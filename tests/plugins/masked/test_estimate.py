@@ -53,7 +53,7 @@ def test_exact_intervals() -> None:
     assert clopper_pearson(0, 10) == pytest.approx((0.0, 0.3084971), abs=1e-6)
     assert clopper_pearson(10, 10) == pytest.approx((0.6915029, 1.0), abs=1e-6)
     assert clopper_pearson(5, 10) == pytest.approx((0.1870860, 0.8129140), abs=1e-6)
-    with pytest.raises(ValueError, match="no proportion"):
+    with pytest.raises(ValueError, match="a proportion"):
         clopper_pearson(1, 0)
 
 

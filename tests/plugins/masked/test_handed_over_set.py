@@ -40,7 +40,7 @@ def test_its_packages_are_no_options_and_run_nothing_outside(public, tmp_path, k
     (code / "setup.py").write_text(f"open({str(ran)!r}, 'w')\nimport setuptools as s\ns.setup()\n")
     options = ["--no-deps", "--no-build-isolation", f"--log={log}"]
     root = handed(public, packages=[*options, str(code)])
-    with pytest.raises(UsageError, match="'--no-deps' is no package with a version"):
+    with pytest.raises(UsageError, match="'--no-deps' isn't a package with a version"):
         benchmark = open_benchmark("autoexperiment", {"dataset": root})
         task = benchmark.load(f"{NAME}_0", "small")
         settings = Settings(sandbox=kind, cache_dir=tmp_path / "cache")
@@ -53,7 +53,7 @@ def test_its_packages_are_no_options_and_run_nothing_outside(public, tmp_path, k
     ["-rfile", "x @ file:///x", "git+https://x/y", "./x", "x.whl", "a\n--log=x", "x" * 201],
 )
 def test_each_of_its_packages_is_a_name_with_a_version(public, package: str) -> None:
-    with pytest.raises(UsageError, match="is no package with a version"):
+    with pytest.raises(UsageError, match="isn't a package with a version"):
         load_dataset(handed(public, packages=["numpy==1.26.4", package]))
 
 
@@ -62,7 +62,7 @@ def test_its_data_lie_in_its_own_folder(public, tmp_path, place: str) -> None:
     root = handed(public, data_dir=place)
     benchmark = open_benchmark("autoexperiment", {"dataset": root})
     task = benchmark.load(f"{NAME}_0", "small")
-    with pytest.raises(UsageError, match="outside the set: name that folder by --data"):
+    with pytest.raises(UsageError, match="outside the set: name that folder with --data"):
         benchmark.prepare(task, tmp_path / "cache", print)
     assert benchmark.prepare(task, tmp_path / "cache", print, tmp_path).data_dir == tmp_path
 
@@ -72,7 +72,7 @@ def test_data_beside_its_code_are_taken(public, tmp_path) -> None:
     data = next(root.rglob(PAPER_FILE)).parent / "data"
     benchmark = open_benchmark("autoexperiment", {"dataset": root})
     task = benchmark.load(f"{NAME}_0", "small")
-    with pytest.raises(UsageError, match="name the folder with its data by --data"):
+    with pytest.raises(UsageError, match="name the folder with its data with --data"):
         benchmark.prepare(task, tmp_path / "cache", print)
     data.mkdir()
     assert benchmark.prepare(task, tmp_path / "cache", print).data_dir == data.resolve()

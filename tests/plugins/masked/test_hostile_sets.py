@@ -128,7 +128,7 @@ def test_a_row_cannot_name_a_file_outside_the_code(shared_set: Path, tmp_path: P
     (tmp_path / "host.py").write_text("def f():\n    return 1\n")
     rows.write_text(json.dumps(row) + "\n")
     task = select_tasks(load_dataset(shared_set), ids=["adaptive-rate_0"])[0]
-    with pytest.raises(SourceError, match="is no file below code"):
+    with pytest.raises(SourceError, match="isn't a file below code"):
         lay_out(task, tmp_path / "w")
 
 

@@ -429,7 +429,7 @@ def test_a_set_keeps_the_data_that_its_code_reads(repository: Path, tmp_path: Pa
     assert made and made.data_dir == str((tmp_path / "data").resolve())
     benchmark = open_benchmark("autoexperiment", {"dataset": tmp_path / "set"})
     task = benchmark.load("repository_0", "small")
-    with pytest.raises(UsageError, match="outside the set: name that folder by --data"):
+    with pytest.raises(UsageError, match="outside the set: name that folder with --data"):
         benchmark.prepare(task, tmp_path / "cache", print)
     ready = benchmark.prepare(task, tmp_path / "cache", print, tmp_path / "data")
     assert ready.data_dir == (tmp_path / "data").resolve()
@@ -560,10 +560,10 @@ def test_a_command_that_prints_what_it_finds_on_the_disk_proves_nothing(
         ({"commands": ()}, "no command is named"),
         ({"paper_id": "a_b"}, "cannot name a paper"),
         ({"paper_id": "../x"}, "cannot name a paper"),
-        ({"repository": Path("/nowhere")}, "is no folder: clone the repository first"),
+        ({"repository": Path("/nowhere")}, "isn't a folder: clone the repository first"),
         ({"functions": ("model.py",)}, "names no function: write FILE::NAME"),
         ({"functions": ("model.py::nothing",)}, "has no function nothing"),
-        ({"functions": ("../x.py::f",)}, "is no file below"),
+        ({"functions": ("../x.py::f",)}, "isn't a file below"),
         ({"functions": ("model.py::never",)}, "never is not reached by the command"),
         (
             {"commands": ("python -c 'import torch_x'",)},
@@ -620,12 +620,12 @@ def test_gold_by_seed_and_both_tolerances() -> None:
 @pytest.mark.parametrize(
     ("runs", "said"),
     [
-        ([{"a": "text"}], "a is no number"),
+        ([{"a": "text"}], "a isn't a number"),
         ([{"a": 1.0}, {"a": 2.0}, {"a": 1.2}], "differs between two runs"),
         ([{"a": float("nan")}], "is not finite"),
         ([{"a": 1.0}, {"b": 1.0}], "is missing in some runs"),
         ([{}], "the results are empty"),
-        ([[1.0, True]], "is no number"),
+        ([[1.0, True]], "isn't a number"),
     ],
 )
 def test_results_that_cannot_be_judged(runs: list[object], said: str) -> None:
@@ -701,7 +701,7 @@ def test_data_that_are_not_there_are_refused_before_anything_runs(repository: Pa
     done = CliRunner().invoke(
         app, ["mask", str(repository), "--command", "true", "--data", str(repository / "none")]
     )
-    assert isinstance(done.exception, UsageError) and "is no folder" in str(done.exception)
+    assert isinstance(done.exception, UsageError) and "isn't a folder" in str(done.exception)
 
 
 @pytest.mark.slow

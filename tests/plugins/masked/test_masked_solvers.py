@@ -53,7 +53,7 @@ def test_a_wrong_function_is_an_outcome(run):
 def test_a_reply_without_the_function_goes_back_once_and_is_then_a_failure(run):
     with chat_server(["I would rather not.", "def other():\n    pass\n"]) as server:
         done = run(server)
-    assert len(server.requests) == 2 and "no Python" in server.requests[1].prompt
+    assert len(server.requests) == 2 and "isn't Python" in server.requests[1].prompt
     assert done.outcome.status == "failed" and done.outcome.details["kind"] != "wrong numbers"
 
 
@@ -191,7 +191,7 @@ def test_a_solver_of_masked_functions_needs_such_a_task(tmp_path):
     from autoreproduce.benchmarks.reproducebench.tasks import load_task as other
     from autoreproduce.plugins.masked.answering import masked_of
 
-    with pytest.raises(UsageError, match="no task with masked functions"):
+    with pytest.raises(UsageError, match="a task with masked functions"):
         masked_of(other("lsm"))
 
 

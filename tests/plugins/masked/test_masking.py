@@ -236,12 +236,12 @@ def words(text: str) -> list[str]:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"def f(:\n", "a.py is no Python that can be parsed"),
+        (b"def f(:\n", "a.py isn't Python that can be parsed"),
         (b"x = '\xff'\n", "a.py is not utf-8|a.py cannot be decoded"),
         (b"# coding: nothing\n", "a.py cannot be decoded"),
         (b"x = 1\0\n", "null bytes"),
-        (b"print 'two'\n", "no Python that can be parsed"),
-        (b"(" * 5000, "no Python that can be parsed"),
+        (b"print 'two'\n", "Python that can be parsed"),
+        (b"(" * 5000, "Python that can be parsed"),
     ],
 )
 def test_files_that_are_no_python(data: bytes, said: str) -> None:
@@ -270,8 +270,8 @@ def test_a_repository_is_masked_in_place_and_can_be_restored(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
-        (Wanted("../outside.py", "f"), "is no file below"),
-        (Wanted("/etc/passwd", "f"), "is no file below"),
+        (Wanted("../outside.py", "f"), "isn't a file below"),
+        (Wanted("/etc/passwd", "f"), "isn't a file below"),
         (Wanted("link.py", "f"), "is a link"),
         (Wanted("missing.py", "f"), "missing.py is missing in code"),
         (Wanted("b.py", "g"), "b.py has no function g: it has f"),

@@ -75,13 +75,13 @@ def test_the_order_of_trust() -> None:
     found = read_output(output, {"IoU": 0.0}, {"IoU": r"IoU: ([\d.]+)"})
     assert found.value == {"IoU": 0.3} and found.how == "the task's patterns"
     assert read_output(output, {"IoU": 0.0}, {"F1": r"F1: ([\d.]+)"}).value is None
-    assert "is no number" in read_output(output, {"IoU": 0.0}, {"IoU": r"(I)oU"}).how
+    assert "isn't a number" in read_output(output, {"IoU": 0.0}, {"IoU": r"(I)oU"}).how
 
 
 def test_results_files() -> None:
     assert read_results_file(b'\xef\xbb\xbf{"a": 1, "b": 2}', {"a": 0}).value == {"a": 1}
-    assert "is no JSON" in read_results_file(b"{").how
-    assert "is no JSON" in read_results_file(b"\xff\xfe").how
+    assert "isn't JSON" in read_results_file(b"{").how
+    assert "isn't JSON" in read_results_file(b"\xff\xfe").how
     assert "over 4 MB" in read_results_file(b" " * 5_000_000).how
 
 

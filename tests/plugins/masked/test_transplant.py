@@ -266,7 +266,7 @@ def test_two_functions_share_a_helper() -> None:
             "def other(): pass\n",
             r"the submission's a\.py has no function Model\.loss: leave it where it was",
         ),
-        ("class Model:\n    def loss(self:\n", "no Python that can be parsed"),
+        ("class Model:\n    def loss(self:\n", "Python that can be parsed"),
         ("", "has no function"),
     ],
 )

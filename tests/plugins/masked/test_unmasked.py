@@ -92,7 +92,7 @@ def test_data_named_by_the_user_reach_the_code_and_their_absence_is_not_the_solv
     (tmp_path / "data" / "here").write_text("yes")
     with chat_server([RIGHT]) as server:
         without = run(server)
-        assert "name the folder by --data" in without.outcome.reason and not server.requests
+        assert "name the folder with --data" in without.outcome.reason and not server.requests
         done = run(server, data=tmp_path / "data", out="with")
     assert done.outcome.metric == 1, done.outcome.reason
     again = resumed(done.folder, Settings(), data=tmp_path / "data")
@@ -123,5 +123,5 @@ def test_requirements_are_names_with_versions(tmp_path):
     path.write_text("numpy==1.26.4  # pinned\n\n# none\nscipy >= 1.10; python_version > '3.8'\n")
     assert read_requirements(path) == ("numpy==1.26.4", "scipy>=1.10")
     path.write_text("numpy\n-r others.txt\n")
-    with pytest.raises(UsageError, match=r"line 2: '-r others.txt' is no package"):
+    with pytest.raises(UsageError, match=r"line 2: '-r others.txt' isn't a package"):
         read_requirements(path)

@@ -135,11 +135,11 @@ def test_full_grading_needs_a_run_and_modes_share_no_table(mine, in_folder):
 def test_what_is_no_submission_is_one_clear_line(in_folder):
     Path("a.py").write_text("x")
     Path("empty").mkdir()
-    for source, problem in (("a.py", "is no submission"), ("empty", "holds no files")):
+    for source, problem in (("a.py", "isn't a submission"), ("empty", "holds no files")):
         assert problem in str(command("rerun", source).exception)
     Path("empty/link").symlink_to("/etc")
     assert "holds no files" in str(command("rerun", "empty").exception)
-    assert "is no folder" in str(command("rerun", "a.py", "--data", "none").exception)
+    assert "isn't a folder" in str(command("rerun", "a.py", "--data", "none").exception)
     Path("trial").mkdir()
     Path("trial/trial.json").write_text("{}")
     with submission_root("trial") as root:

@@ -253,7 +253,7 @@ def test_people_are_compared_with_and_no_code_is_0_without_a_judge(paper):
     people = Path("expected_result.json")
     tree = {"id": "root", "requirements": "", "weight": 1, "sub_tasks": leaves, "score": 0.4}
     people.write_text(json.dumps(tree).replace("0.0", "null"))
-    with pytest.raises(UsageError, match="is no graded tree"):
+    with pytest.raises(UsageError, match="isn't a graded tree"):
         raise command("grade", "mine", paper, "--labels", people).exception
     people.write_text(json.dumps(tree))
     with chat_server(by_criterion({"loss", "metric"})) as server:
@@ -289,9 +289,9 @@ def test_runs_of_papers_make_a_table(paper):
     ("arguments", "expected"),
     [
         (["nowhere", "papers/toy"], "does not exist"),
-        (["mine", "papers"], "no rubric"),
+        (["mine", "papers"], "a rubric"),
         (["mine", "papers/toy"], "no judge"),
-        (["mine", "papers/toy", "--labels", "mine/main.py"], "no graded tree"),
+        (["mine", "papers/toy", "--labels", "mine/main.py"], "a graded tree"),
         (["mine", "papers/toy", "--paper", "no.md"], "cannot be read"),
         (
             ["mine", "papers/toy", "--judge", "openai:x", "--out", "mine/main.py"],

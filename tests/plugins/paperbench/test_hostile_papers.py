@@ -32,7 +32,7 @@ def test_a_rubric_folder_with_a_link_out_is_refused(tmp_path: Path, host: Path, 
     folder = tmp_path / "papers" / "rice"
     folder.mkdir(parents=True)
     (folder / name).symlink_to(host)
-    with pytest.raises(UsageError, match=f"{name}.*is no file below rice"):
+    with pytest.raises(UsageError, match=f"{name}.*isn't a file below rice"):
         load_paper(folder)
 
 

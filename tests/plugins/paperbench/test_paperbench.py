@@ -103,5 +103,5 @@ def test_the_mode_is_told_and_is_no_other_task_by_where_the_paper_lies(papers: P
 def test_its_options_are_checked_by_its_own_schema() -> None:
     with pytest.raises(OptionError, match="mode: Input should be 'code-dev' or 'full'"):
         open_benchmark("paperbench", {"data": ".", "mode": "half"})
-    with pytest.raises(UsageError, match="name a clone of frontier-evals by --dataset"):
+    with pytest.raises(UsageError, match="name a clone of frontier-evals with --dataset"):
         open_benchmark("paperbench")

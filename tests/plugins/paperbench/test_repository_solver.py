@@ -50,7 +50,7 @@ def test_a_reply_that_is_no_python_is_asked_again_and_a_file_that_fails_is_repor
     assert done.outcome.status == "measured"
     assert done.outcome.details["missing"] == ["run.py"]
     [warning] = [each for each in done.outcome.warnings if "run.py was not written" in each]
-    assert "no Python" in warning
+    assert "isn't Python" in warning
     prompts = [request.messages[-1]["content"] for request in server.requests]
     assert any("run.py, line 1 would be no Python" in text for text in prompts)
 
@@ -86,7 +86,7 @@ def test_a_model_that_is_gone_leaves_a_trial_that_resumes_without_paying_twice(w
 @pytest.mark.parametrize(
     ("files", "problem"),
     [
-        ([*PLAN["files"], PLAN["files"][0]], "each path stands once"),
+        ([*PLAN["files"], PLAN["files"][0]], "each path comes once"),
         (PLAN["files"][:2], "there must be reproduce.sh"),
         ([{"path": "../x.py", "contents": "c"}, *PLAN["files"]], "below the repository's root"),
     ],

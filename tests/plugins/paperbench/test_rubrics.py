@@ -64,8 +64,8 @@ def read(tmp_path):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("{", "is no rubric"),
-        ("[]", "is no rubric"),
+        ("{", "isn't a rubric"),
+        ("[]", "isn't a rubric"),
         (leaf("a", -1), "weight"),
         (leaf("a", category=None), "neither parts"),
         ({**parent("a", leaf("b")), "task_category": DEV}, "a category is a leaf's alone"),
@@ -74,8 +74,8 @@ def read(tmp_path):
             '{"id": "a", "requirements": "", "weight": NaN, "task_category": "Code Development"}',
             "weight",
         ),
-        ("[" * 100_000, "is no rubric"),
-        ({**leaf("a"), "requirements": "\ud800"}, "is no rubric"),
+        ("[" * 100_000, "isn't a rubric"),
+        ({**leaf("a"), "requirements": "\ud800"}, "isn't a rubric"),
     ],
 )
 def test_what_is_no_rubric_is_told_with_its_place(read, content, said):

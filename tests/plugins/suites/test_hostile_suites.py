@@ -71,7 +71,7 @@ def test_a_job_whose_suite_is_no_path_is_one_clear_error(tmp_path: Path) -> None
     file = write_job(job_of(plan, plan.trials[0], tmp_path / "out", "", None))
     changed = json.loads(file.read_text()) | {"suite": "/tmp/a\0b"}
     file.write_text(json.dumps(changed))
-    with pytest.raises(UsageError, match="is no job"):
+    with pytest.raises(UsageError, match="isn't a job"):
         read_job(file)
 
 
@@ -160,7 +160,7 @@ def test_what_a_suite_names_beside_itself_lies_there(tmp_path: Path, key: str) -
     (suite / "s.yaml").write_text(
         json.dumps({"name": "s", "tasks": [entry], "settings": {"model": "m"}})
     )
-    with pytest.raises(UsageError, match=r"mine.*is no file below suite"):
+    with pytest.raises(UsageError, match=r"mine.*isn't a file below suite"):
         Tasks(read_suite(suite / "s.yaml")).find("one", "small")
 
 

@@ -130,7 +130,7 @@ def test_a_trial_is_named_by_its_folder_and_no_name_is_passed_over(tmp_path, mon
         assert matched(human, ["a", "b"], Path("runs")) == {"a": [100]}
     told = []
     assert matched({"a": [1.0], "c": [2.0]}, ["a", "b"], Path("runs"), told.append) == {"a": [1]}
-    assert len(told) == 1 and "c is no finished trial below runs" in told[0]
+    assert len(told) == 1 and "c isn't a finished trial below runs" in told[0]
     with pytest.raises(UsageError, match="no trial of the human scores"):
         matched({"c": [2.0]}, ["a", "b"], Path("runs"))
     with pytest.raises(UsageError, match="two names"):

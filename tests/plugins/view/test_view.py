@@ -482,7 +482,7 @@ def test_ten_thousand_trials_are_listed_in_seconds(many: Path, tmp_path: Path) -
 def test_a_folder_or_a_port_that_cannot_be_is_one_error(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "autoreproduce", "view", str(tmp_path / "none")]
     done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 2 and "is no folder" in done.stderr
+    assert done.returncode == 2 and "isn't a folder" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -516,14 +516,14 @@ FROM_HERE = {"origin": HERE}
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"model": "--help"}, "no model"),
-        ({"model": "tape:/etc/passwd"}, "no model"),
-        ({"model": "a:b\n--sandbox=process"}, "no model"),
-        ({"experiment": "--data=/etc"}, "no experiment"),
-        ({"experiment": ""}, "no experiment"),
-        ({"budget": "nan"}, "no budget"),
-        ({"budget": "-1"}, "no budget"),
-        ({"budget": "1e9"}, "no budget"),
+        ({"model": "--help"}, "a model"),
+        ({"model": "tape:/etc/passwd"}, "a model"),
+        ({"model": "a:b\n--sandbox=process"}, "a model"),
+        ({"experiment": "--data=/etc"}, "an experiment"),
+        ({"experiment": ""}, "an experiment"),
+        ({"budget": "nan"}, "a budget"),
+        ({"budget": "-1"}, "a budget"),
+        ({"budget": "1e9"}, "a budget"),
     ],
 )
 def test_what_a_page_may_not_ask_for_starts_nothing(

@@ -135,7 +135,7 @@ def arguments_of(given: Any) -> str:
 
 
 def function_call(call_id: Any, name: Any, arguments: Any) -> Body:
-    """A tool's call as it stands in an assistant's message."""
+    """A tool's call as an assistant's message has it."""
     function = {"name": str(name), "arguments": arguments_of(arguments)}
     return {"id": str(call_id), "type": "function", "function": function}
 

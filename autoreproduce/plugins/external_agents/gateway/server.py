@@ -190,7 +190,7 @@ class _Handler(BaseHTTPRequestHandler):
                 raise RefusedError("large", f"a request may have {MOST_VALUES:,} values")
             return storable(parse_json(data, finite=True))  # half a character ends no trial
         except (OSError, ValueError) as error:
-            raise RefusedError("request", f"the request is no JSON ({error!s:.200})") from error
+            raise RefusedError("request", f"the request isn't JSON ({error!s:.200})") from error
 
     def _refuse(self, protocol: WireProtocol, fault: Fault, words: str) -> None:
         with suppress(OSError):

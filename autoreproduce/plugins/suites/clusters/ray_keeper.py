@@ -128,7 +128,7 @@ class Keeper:
                 self._received[key] = tempfile.TemporaryFile(dir=self.folder)  # noqa: SIM115
         file = self._received[key]
         if file.tell() != place or place + len(part) > 2 * LARGEST:
-            raise ValueError(f"{key} sent what is no part of an archive")
+            raise ValueError(f"{key} sent what isn't a part of an archive")
         put(file, part)
         if not part:
             file.seek(0)

@@ -117,7 +117,7 @@ def _synced(
         for part in chain(folder.pack(), (b"",)):
             if not keeper.ask("sync", key, number, place, part):
                 raise TrialError(
-                    f"{key} was started on another node", fix="nothing: it goes on there"
+                    f"{key} was started on another node", fix="nothing to do: it continues there"
                 )
             place += len(part)
 

@@ -1,7 +1,7 @@
 """Slurm: each trial a job, by submitit; the suite's folder lies on a file system that nodes share.
 
 A job runs `autoreproduce work` with the trial's job.json. Jobs that are submitted together and need
-the same are one array. Where they stand comes from `squeue`, which needs no accounting; how they
+the same are one array. Their states come from `squeue`, which needs no accounting; how they
 ended, from the trials' folders. A preempted job is requeued by Slurm and resumes at its step.
 """
 
@@ -110,7 +110,7 @@ class SlurmExecutor(Executor[Job, EndedTrial]):
 
     @cached_property
     def under_way(self) -> dict[str, str]:  # type: ignore[override]
-        """Slurm's id of each trial that an earlier runner submitted and that goes on.
+        """Slurm's id of each trial that an earlier runner submitted and that still runs.
 
         Jobs whose runner was killed before it wrote down their id are cancelled.
         """

@@ -173,4 +173,4 @@ def _read(archive: IO[bytes], form: TypeAdapter[Any], longest: int) -> Any:
     try:
         return form.validate_python(json.loads(archive.readline(longest)))
     except (ValueError, RecursionError):
-        raise SandboxError("what was sent is no archive", fix="run the suite again") from None
+        raise SandboxError("what was sent isn't an archive", fix="run the suite again") from None
