@@ -345,5 +345,7 @@ def test_a_pattern_that_is_no_expression_is_one_clear_error(public: Make) -> Non
     clone = public()
     path = clone / "dataset" / "MLRC" / "0101.00001" / "taskset.json"
     path.write_text(json.dumps({"patterns": {"loss": "loss (("}}))
-    with pytest.raises(UsageError, match=r"taskset.json: patterns: .*'loss \(\(' for 'loss' isn't a"):
+    with pytest.raises(
+        UsageError, match=r"taskset.json: patterns: .*'loss \(\(' for 'loss' isn't a"
+    ):
         load_dataset(clone)
