@@ -22,7 +22,7 @@ def find_root(folder: Path) -> Path:
     raise UsageError(
         f"{folder} {what}",
         fix="it needs mlrc_main.csv, mlrc_n=1.jsonl or PAPER/functions.jsonl; get it by "
-        f"`{CLONE}`, or make a set of your own by `autoreproduce mask`",
+        f"`{CLONE}`, or make a set of your own with `autoreproduce mask`",
     )
 
 
