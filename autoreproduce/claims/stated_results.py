@@ -49,6 +49,7 @@ _SETTING_AFTER = re.compile(
 CONFIDENCE = r"confidence|conf\.|CI|credib\w+|(?:inter)?quantiles?|percentiles?|intervals?"
 # "a 95 % confidence interval"
 _LEVEL_AFTER = re.compile(rf"^\s*\\?%?[$}}\s~-]*(?:\w+[\s-])?(?:{CONFIDENCE})(?!\w)", re.IGNORECASE)
+_SIZE_AFTER = re.compile(r"-(?!point|fold|percent)[A-Za-z]")  # "16-bit integers"
 _SETTING_HEADING = re.compile(
     rf"(?:^|\W)(?:#.*|{COUNTED}|learning rate|lr|batch size|momentum|dropout|width|depth|year)"
     r"(?:\W|$)",
@@ -59,7 +60,8 @@ _SETTING_HEADING = re.compile(
 def is_setting(sentence: str, start: int, end: int, names: Sequence[str]) -> bool:
     """True if sentence[start:end] is a setting's value; one whose words are all `names` is none."""
     before, after = sentence[max(0, start - 60) : start], sentence[end : end + 30]
-    if _LEVEL_AFTER.match(after):
+    sized = "." not in sentence[start:end] and _SIZE_AFTER.match(after)
+    if sized or _LEVEL_AFTER.match(after):
         return True
     for found in (_SETTING_BEFORE.search(before), _SETTING_AFTER.match(after)):
         if found and found.lastgroup:

@@ -286,3 +286,11 @@ def test_a_users_short_number_needs_a_word_of_its_claim_in_a_heading() -> None:
     table = "| Model | Acc |\n|---|---|\n| Zeta | 0.3 |\n"
     assert "0.3" not in blank_values(table, [read_user_claim("of Zeta: hits = 0.3")])
     assert "0.3" in blank_values(table, [read_user_claim("Beta: hits = 0.3")])
+
+
+def test_a_size_with_a_hyphen_is_no_result() -> None:
+    text = "Zeta's overhead is 16 % on 16-bit integers, a 16-point gain."
+    overhead = claim(16.0, metric="overhead", scale="percent", row=("Zeta",))
+    assert blank_values(text, [overhead]) == (
+        f"Zeta's overhead is {WITHHELD} % on 16-bit integers, a {WITHHELD}-point gain."
+    )
