@@ -94,7 +94,9 @@ def _doubts(outcome: Outcome, judged: TrialVerdict | None) -> list[str]:
     unchecked = outcome.integrity == "unchecked"
     if not outcome.recomputed and (unchecked or judged is None):
         word = "unchecked, the program's own word" if unchecked else "the program's own word"
-        found.append(f"The number is {word}: nothing recomputed it.")
+        several = judged is not None and len(judged.claims) > 1
+        told = ("The numbers are", "them") if several else ("The number is", "it")
+        found.append(f"{told[0]} {word}: nothing recomputed {told[1]}.")
     return found
 
 
