@@ -1,4 +1,4 @@
-"""Trains IEBins on NYU-Depth-v2 and writes `metrics.json` and `predictions.npz`.
+"""Trains IEBins on NYU-Depth-v2 and writes `metrics.json`, `predictions.npz` and `weights.npz`.
 
     DATA_DIR=... python main.py --profile small --seed 0
 
@@ -139,8 +139,8 @@ def test(model: IEBins, data: DepthData, settings: Settings) -> tuple[float, Ten
     return float(np.mean(scores)), torch.cat(parts)
 
 
-def run(settings: Settings, folder: Path, seed: int, dry_run: bool) -> tuple[list[dict[str, float]], Tensor]:
-    """Train and test; the history, an entry an epoch, and the last epoch's predictions."""
+def run(settings: Settings, folder: Path, seed: int, dry_run: bool) -> tuple[IEBins, list[dict[str, float]], Tensor]:
+    """Train and test; the model, the history, an entry an epoch, and the last epoch's predictions."""
     torch.set_num_threads(1)  # two threads sum in another order, so that the same seed would give another number
     torch.manual_seed(seed)
     data = load_nyu(folder)
@@ -156,19 +156,22 @@ def run(settings: Settings, folder: Path, seed: int, dry_run: bool) -> tuple[lis
     accuracy, prediction = test(model, data, settings)
     history[-1]["test_delta_1.25"] = accuracy
     print(f"δ < 1.25: {accuracy:.4f}", flush=True)
-    return history, prediction
+    return model, history, prediction
 
 
 def main() -> None:
-    """Read the flags, run, write the two files."""
+    """Read the flags, run, write the three files."""
     parser = argparse.ArgumentParser(description="IEBins on NYU-Depth-v2")
     parser.add_argument("--profile", choices=sorted(PROFILES), default="small")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--dry-run", action="store_true", help="two mini-batches of training")
     flags = parser.parse_args()
     settings = PROFILES[flags.profile]
-    history, prediction = run(settings, Path(os.environ["DATA_DIR"]), flags.seed, flags.dry_run)
+    model, history, prediction = run(settings, Path(os.environ["DATA_DIR"]), flags.seed, flags.dry_run)
     np.savez_compressed("predictions.npz", prediction=prediction.numpy())
+    weights = {name: tensor.cpu().numpy() for name, tensor in model.state_dict().items()}
+    weights |= {name: np.array(value) for name, value in asdict(settings.architecture).items()}
+    np.savez("weights.npz", **weights, stages=np.array(settings.stages))
     result = {
         "metrics": {"delta_1.25": history[-1]["test_delta_1.25"]},
         "history": history,
