@@ -28,6 +28,8 @@ from autoreproduce.sandboxes.binds import gpu_binds, system_binds
 from autoreproduce.sandboxes.inside import DATA, HOME, PACKAGES, WHEELS, WORKSPACE
 from autoreproduce.sandboxes.local import LocalSandbox
 
+# as ../venv/bin/python it would lead through a folder that isn't bound
+PYTHON = os.path.normpath(sys.executable)
 LAST = "/run/bin"  # last in PATH: for systems whose Python is called python3 alone
 ALONE = (
     *("--unshare-all", "--unshare-user", "--disable-userns", "--cap-drop", "ALL", "--clearenv"),
@@ -117,7 +119,7 @@ class BubblewrapSandbox(LocalSandbox):
 
     def _own_binds(self, wheels: Path | None) -> list[str]:
         binds = ["--bind" if wheels else "--ro-bind", str(self._packages), PACKAGES]
-        binds += ["--symlink", sys.executable, f"{LAST}/python"]
+        binds += ["--symlink", PYTHON, f"{LAST}/python"]
         for name in ("passwd", "group"):
             binds += ["--ro-bind", str(self._etc / name), f"/etc/{name}"]
         return binds
@@ -181,7 +183,7 @@ def _unfit(what: str, fix: str) -> SandboxError:
 def _why_python_fails(settings: Settings) -> SandboxError | None:
     """Why an empty Python program does not run in bubblewrap, None if it does."""
     try:
-        python = (sys.executable, "-I", "-S", "-c", "")
+        python = (PYTHON, "-I", "-S", "-c", "")
         argv = ["bwrap", *ALONE, *system_binds(settings.sandbox.limits), "--", *python]
         done = subprocess.run(
             argv,

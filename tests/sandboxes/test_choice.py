@@ -1,6 +1,8 @@
 """Which sandbox is opened, what is said of it, and how an absent one is refused."""
 
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -45,6 +47,18 @@ def test_auto_takes_bubblewrap_without_docker(no_docker: None, tmp_path: Path) -
     assert sandbox.name == "bubblewrap" and sandbox.execute("pwd", 10).stdout == "/workspace\n"
     assert notes == [f"Sandbox bubblewrap: {sandbox.promises}"] and "\n" not in notes[0]
     sandbox.close()
+
+
+def test_a_python_named_by_way_of_another_folder_is_found_inside(tmp_path: Path) -> None:
+    if reason := why_not("bubblewrap", settings_for("bubblewrap")):
+        pytest.skip(str(reason))
+    ask = (
+        "from autoreproduce.config import Settings; from autoreproduce.sandboxes import why_not; "
+        "print(why_not('bubblewrap', Settings()))"
+    )
+    python = f"{tmp_path}/{os.path.relpath(sys.executable, tmp_path)}"
+    done = subprocess.run([python, "-c", ask], check=True, capture_output=True, text=True)
+    assert done.stdout == "None\n"
 
 
 def test_auto_takes_process_for_trusted_code_only(
