@@ -1,10 +1,15 @@
 """Readings of a program that serves several experiments: each has its own verdict and curve."""
 
 import pytest
+from claim_maker import claim
 from two_experiments import BAD, GOOD, READINGS, opened, result, verdict
 
 from autoreproduce.claims.readings import paired_readings, single_readings
+from autoreproduce.claims.verdicts.comparable import MeasuredAs
+from autoreproduce.claims.verdicts.overall import overall
 from autoreproduce.claims.verdicts.readings import ReadingsVerdict
+from autoreproduce.claims.verdicts.trial_verdict import JudgedClaim
+from autoreproduce.claims.verdicts.verdict import judge
 from autoreproduce.evaluation.report.specification import specification_curves
 from autoreproduce.evaluation.report.verdict_words import trial_sentence
 from autoreproduce.runner.readings import seconds_unasked
@@ -34,6 +39,37 @@ def test_the_sentence_counts_and_names_the_experiment_that_a_reading_decides():
     said = trial_sentence(Outcome(status="measured", reason=""), None, verdict())
     assert "of the paper's 3 numbers" in said and "; Table 1: reproduced only under" in said
     assert "Table 2" not in said
+
+
+def alone(first, *others):
+    """A verdict on one experiment's claim a, whose default reading and others gave these."""
+    of_claim = [
+        result({"penalty": f"p{n}"} if n else {}, a=r) for n, r in enumerate((first, *others))
+    ]
+    judged = judge(claim(94.3, id="a"), MeasuredAs(values=(94.3 if first is GOOD else 74.3,) * 3))
+    one = JudgedClaim(claim=claim(94.3, id="a"), verdict=judged)
+    return verdict().model_copy(
+        update={
+            "claims": (one,),
+            "overall": overall([claim(94.3, id="a")], [judged]),
+            "readings": ReadingsVerdict(opened=(), results=tuple(of_claim), planned=len(others)),
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("results", "said"),
+    [
+        ((GOOD, GOOD, BAD), "; 1 of 2 other readings agree."),
+        ((BAD, BAD, BAD), "; none of 2 other readings reaches it."),
+        ((BAD, BAD), "; the one other reading doesn't reach it."),
+        ((GOOD, BAD), "; the one other reading doesn't agree."),
+        ((BAD, GOOD), "Reproduced only under penalty=p1, "),
+        ((BAD,), "the program measured 74.3"),
+    ],
+)
+def test_the_sentence_says_what_the_other_readings_make_of_it(results, said):
+    assert said in trial_sentence(Outcome(status="measured", reason=""), None, alone(*results))
 
 
 def test_each_experiment_has_its_own_curve_in_its_own_order():

@@ -109,6 +109,14 @@ class ReadingsVerdict(Frozen):
         """The experiments of which an alternative reaches more than the default."""
         return [name for name in self.experiments if self._better(_within(name))]
 
+    def agreeing(self) -> int:
+        """How many alternatives reach as much of the only experiment as the default."""
+        return self._agreeing(_within(self.experiments[0]))
+
+    def _agreeing(self, reached: Callable[[ReadingResult], Reached]) -> int:
+        least = _STRENGTH[reached(self.results[0])]
+        return sum(_STRENGTH[reached(one)] >= least for one in self.alternatives)
+
     def _better(self, reached: Callable[[ReadingResult], Reached]) -> ReadingResult | None:
         """The alternative that reaches more than the default, with the fewest changes."""
         if not self.comparable:
@@ -131,7 +139,7 @@ class ReadingsVerdict(Frozen):
         default = reached(self.results[0])
         if default == "not reached":
             return f"not reached under any of {len(self.results)} readings"
-        agree = sum(_STRENGTH[reached(one)] >= _STRENGTH[default] for one in self.alternatives)
+        agree = self._agreeing(reached)
         if agree == tested == self.planned:
             return f"{default} whatever is left open ({tested} alternatives agree)"
         return f"{default} under the default reading; {agree} of {tested} alternatives agree"

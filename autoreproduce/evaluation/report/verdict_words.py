@@ -136,11 +136,28 @@ def _claims_sentence(judged: TrialVerdict) -> str:
     readings = judged.readings
     deciding = readings.deciding() if readings is not None else []
     if readings is None or not deciding:
-        return _count_sentence(judged)
+        return _count_sentence(judged)[:-1] + _of_other_readings(judged) + "."
     text = readings.said_of(deciding)
     if len(readings.experiments) == 1:
         return f"{text[0].upper()}{text[1:]}."
     return f"{_count_sentence(judged)[:-1]}; {text}."
+
+
+def _of_other_readings(judged: TrialVerdict) -> str:
+    """What the other readings of one experiment that ran make of it; "" if there are none."""
+    readings, whole = judged.readings, judged.overall
+    if readings is None or not readings.alternatives or len(readings.experiments) > 1:
+        return ""
+    others = len(readings.alternatives)
+    if whole.word == "reproduced":
+        agree = readings.agreeing()
+        one = "agrees" if agree else "doesn't agree"
+        said = f"{agree} of {others} other readings agree"
+    else:
+        reached = "it" if whole.counted == 1 else "them all"
+        one = f"doesn't reach {reached}"
+        said = f"none of {others} other readings reaches {reached}"
+    return f"; {said}" if others > 1 else f"; the one other reading {one}"
 
 
 def _count_sentence(judged: TrialVerdict) -> str:
