@@ -1,4 +1,4 @@
-"""Trains SimVP on Moving MNIST and writes `metrics.json` and `predictions.npz`.
+"""Trains SimVP on Moving MNIST and writes `metrics.json`, `predictions.npz` and `weights.npz`.
 
     DATA_DIR=... python main.py --profile small --seed 0
 
@@ -43,6 +43,8 @@ PROFILES = {
     "full": Settings(),
     "small": Settings(spatial_width=4, temporal_width=64, temporal_depth=2, epochs=6, workers=0),
 }
+
+SIZES = ("spatial_width", "temporal_width", "spatial_depth", "temporal_depth")  # without which no model can be made
 
 
 def train_epoch(
@@ -103,7 +105,7 @@ def train(model: SimVP, settings: Settings, data: MovingMNISTData, dry_run: bool
 
 
 def main() -> None:
-    """Read the flags, run, write the two files."""
+    """Read the flags, run, write the three files."""
     parser = argparse.ArgumentParser(description="SimVP on Moving MNIST")
     parser.add_argument("--profile", choices=sorted(PROFILES), default="small")
     parser.add_argument("--seed", type=int, default=0)
@@ -112,18 +114,15 @@ def main() -> None:
     settings = PROFILES[flags.profile]
     data = load_moving_mnist(os.environ["DATA_DIR"])
     torch.manual_seed(flags.seed)
-    model = build_model(
-        spatial_width=settings.spatial_width,
-        temporal_width=settings.temporal_width,
-        spatial_depth=settings.spatial_depth,
-        temporal_depth=settings.temporal_depth,
-    )
+    model = build_model(**{name: getattr(settings, name) for name in SIZES})
     model.to("cuda" if torch.cuda.is_available() else "cpu")
     history = train(model, settings, data, flags.dry_run)
     prediction = predict(model, data.x_test, settings.batch_size)
     metrics = errors(prediction, data.y_test)
     print(f"test: mse {metrics['mse']:.4f}, mae {metrics['mae']:.4f}", flush=True)
     np.savez_compressed("predictions.npz", prediction=prediction.numpy())
+    weights = {name: tensor.cpu().numpy() for name, tensor in model.state_dict().items()}
+    np.savez("weights.npz", **weights, **{name: np.array(getattr(settings, name)) for name in SIZES})
     used = {**asdict(settings), "profile": flags.profile, "seed": flags.seed, "dry_run": flags.dry_run}
     result = {"metrics": metrics, "history": history, "settings": used}
     Path("metrics.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
