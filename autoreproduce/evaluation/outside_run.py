@@ -133,7 +133,7 @@ def recorded_run(inputs: Mapping[str, str | None], command: str) -> OutsideRun:
     except (ValueError, UsageError) as error:
         raise TrialError(
             f"how the program was run cannot be read ({' '.join(str(error).split())[:200]})",
-            fix="score the program again, with a new folder with --out",
+            fix="score the program again, into a new folder (--out)",
         ) from None
 
 

@@ -34,8 +34,8 @@ NOT_MET = (
 )
 EXPECTED = re.compile(r"^expected (E\d): (yes|no|open)\b[\s:;,.(]*(.*)$", re.MULTILINE)
 NOTHING_CHANGED = (
-    "left the same numbers as the default. See that the value reaches the computation. If a dry "
-    "run cannot show what it changes, say so in a comment beside it"
+    "left the same numbers as the default. See that each value reaches the computation. If a dry "
+    "run cannot show what one changes, say so in a comment beside it"
 )
 
 
@@ -98,18 +98,20 @@ def expectations_problem(bench: Workbench, run: Run) -> str:
 
 
 def readings_problem(bench: Workbench, default: Run) -> str:
-    """What is wrong with the dry run of the first reading that fails or changes nothing, "" if
-    none does. That nothing changes is said once: a dry run does not reach everything.
+    """What is wrong with the dry run of the first reading that fails, else which readings change
+    nothing, "" if none. Each open choice is asked about once: a dry run does not reach everything.
     """
+    unchanged: dict[str, str] = {}  # the first command of each open choice
     for reading in single_readings(bench.open_choices):
+        (choice,) = reading
         command = f"{default.command} {arguments(reading)}"
         run = bench.run(command, bench.run_seconds, f"reading {label(reading)}", watched=True)
         if problem := results_problem(bench.task, run, cut=True):
             return f"`{command}`: {problem}\n{run.report}"
-        if _same(run, default) and label(reading) not in bench.questioned:
-            bench.questioned.add(label(reading))
-            return f"`{command}` {NOTHING_CHANGED}"
-    return ""
+        if _same(run, default) and choice not in bench.questioned:
+            unchanged.setdefault(choice, f"`{command}`")
+    bench.questioned |= set(unchanged)
+    return f"{', '.join(unchanged.values())} {NOTHING_CHANGED}" if unchanged else ""
 
 
 def _same(run: Run, other: Run) -> bool:

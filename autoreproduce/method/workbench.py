@@ -63,7 +63,7 @@ class Workbench:
     paper_notes: list[PaperNote] = field(default_factory=list)  # for whoever reads the report
     choices: list[Choice] = field(default_factory=list)
     open_choices: list[OpenChoice] = field(default_factory=list)
-    # readings whose dry run showed no difference, by their labels: each is asked about once
+    # asked about once: expectations that did not hold, choices of which a dry run showed nothing
     questioned: set[str] = field(default_factory=set)
     lineage: str = ""
     printed_by_data: dict[str, str] = field(default_factory=dict)  # by the text of data.py

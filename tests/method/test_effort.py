@@ -13,15 +13,18 @@ from test_loop import METHOD, Scripted, edit, run
 from autoreproduce import reproduce
 from autoreproduce.agents.commands import Cannot, Update, format_command
 from autoreproduce.agents.parsing import parse
-from autoreproduce.claims.choices import Choice
+from autoreproduce.claims.choices import Alternative, Choice
+from autoreproduce.claims.readings import OpenChoice
 from autoreproduce.claims.verdicts.trial_verdict import JudgedClaim
+from autoreproduce.contracts import Execution
 from autoreproduce.errors import CommandError
 from autoreproduce.evaluation.paper_page import claims_of_experiment
 from autoreproduce.method.choices import cited_by_choices, correct_choices
 from autoreproduce.method.data_acquisition import LISTED, listed_data
-from autoreproduce.method.experiment_execution import expectations_problem, unmet
+from autoreproduce.method.experiment_execution import expectations_problem, readings_problem, unmet
 from autoreproduce.method.paper_notes import note_lines
 from autoreproduce.method.reading import PaperReading
+from autoreproduce.method.results import Run
 from autoreproduce.method.review import replaced
 from autoreproduce.papers import Paper
 from autoreproduce.task import Metric, Task
@@ -164,6 +167,31 @@ def test_an_expectation_that_does_not_hold_is_asked_about_once() -> None:
     assert unmet(bench, ran) == ["E1: a > b (the run: 0.2 and 0.4)"]
     assert "E1: a > b" in expectations_problem(bench, ran)
     assert expectations_problem(bench, ran) == ""
+
+
+def test_choices_of_which_a_dry_run_shows_nothing_are_asked_about_together_and_once() -> None:
+    def ran(command: str, *_: object, **__: object) -> Run:
+        number = 2.0 if "points" in command else 1.0
+        done = Execution(command=command, exit_code=0, stdout="", stderr="", seconds=1.0)
+        return Run(done, f'{{"metrics": {{"accuracy": {number}}}}}')
+
+    names = {"degree": ("10", "20"), "solver": ("auto",), "points": ("900",)}
+    opened = [
+        OpenChoice(
+            name=name,
+            what=name,
+            default="given",
+            alternatives=tuple(Alternative(value=value, why="customary") for value in values),
+        )
+        for name, values in names.items()
+    ]
+    bench: Any = SimpleNamespace(
+        open_choices=opened, questioned=set(), run_seconds=1.0, task=TASK, run=ran
+    )
+    asked = readings_problem(bench, ran("python main.py --dry-run"))
+    assert "--reading degree=10`, `python" in asked and "--reading solver=auto` left" in asked
+    assert "degree=20" not in asked and "points" not in asked
+    assert readings_problem(bench, ran("python main.py --dry-run")) == ""
 
 
 def test_whoever_writes_data_py_sees_the_folder(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def test_alternatives_are_frozen_before_code_and_are_dry_run(
     assert "reading penalty=ridge" in steps and "reading penalty=lasso" in steps
     first_code = next(text for text in prompts if "Write data.py" in text)
     assert "`--reading penalty=VALUE` with none or ridge or lasso (default none)" in first_code
-    assert any("left the same numbers as the default" in text for text in prompts)
+    assert any("--reading penalty=lasso` left the same numbers" in text for text in prompts)
 
 
 @pytest.mark.slow
