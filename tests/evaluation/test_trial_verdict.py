@@ -107,6 +107,23 @@ def test_a_claim_of_another_row_is_taken_from_its_own_key() -> None:
     assert rows[0].paper == "94.3 %" and rows[0].origin == "written by the program"
 
 
+@pytest.mark.parametrize(
+    ("direction", "measured", "said"),
+    [
+        ("higher", 84.87, "-9.43 (10 % worse)"),
+        ("higher", 99.015, "+4.72 (5 % better)"),
+        ("lower", 99.015, "+4.72 (5 % worse)"),
+        ("match", 99.015, "+4.72 (5 %)"),
+        ("higher", 94.3, "+0"),
+    ],
+)
+def test_a_difference_is_ours_minus_the_papers_and_says_which_way(
+    direction: str, measured: float, said: str
+) -> None:
+    one = OURS.model_copy(update={"direction": direction})
+    assert claim_rows(judged(measured, claims=file_of(one)))[0].difference == said
+
+
 def test_a_run_without_a_number_leaves_the_claim_untestable() -> None:
     found = judged(94.3, None, claims=file_of(OURS))
     assert found.claims[0].verdict.word == "untestable"

@@ -14,6 +14,7 @@ from autoreproduce.evaluation.report.wording import band, number, percent
 if TYPE_CHECKING:
     from autoreproduce.claims.claim import Claim
     from autoreproduce.claims.verdicts.trial_verdict import JudgedClaim, Level, TrialVerdict
+    from autoreproduce.claims.verdicts.verdict import Verdict
 
 
 FILLED = 0.5  # share of a grid's cells at which its rows are told apart by their columns
@@ -96,8 +97,8 @@ LEVEL_OF_WORD: dict[str, Level] = {
 
 @dataclass(frozen=True)
 class ClaimRow:
-    """One claim. `difference` is shown in the metric's direction: above 0 is better than the
-    paper. `origin`: recomputed, or by the program's own word.
+    """One claim. `difference`: ours minus the paper's, and which way that is. `origin`:
+    recomputed, or by the program's own word.
     """
 
     name: str
@@ -187,21 +188,28 @@ def claim_row(one: JudgedClaim, under_readings: str = "") -> ClaimRow:
     measured = measured_text(one)
     if verdict.interval is not None:
         measured += f" (our mean: {band(*verdict.interval)})"
-    difference = "–"
-    if verdict.difference is not None:
-        share = f" ({percent(verdict.relative)})" if verdict.relative is not None else ""
-        difference = f"{verdict.difference:+.3g}{share}"
     origin = "recomputed" if one.recomputed else "written by the program"
     return ClaimRow(
         name=_name(claim),
         paper=printed_text(claim),
         measured=measured,
-        difference=difference,
+        difference=_difference(claim, verdict),
         word=verdict.text,
         why="; ".join(filter(None, [verdict.why, under_readings])),
         origin=origin if verdict.values else "",
         level=LEVEL_OF_WORD.get(verdict.word, "open"),
     )
+
+
+def _difference(claim: Claim, verdict: Verdict) -> str:
+    """Ours minus the paper's, and by how much that is better or worse: "+0.0007 (19 % worse)"."""
+    if verdict.difference is None:
+        return "–"
+    text = f"{claim.sign * verdict.difference:+.3g}"
+    if verdict.relative is None or not verdict.difference:
+        return text
+    which = "" if claim.direction == "match" else " better" if verdict.difference > 0 else " worse"
+    return f"{text} ({percent(abs(verdict.relative))}{which})"
 
 
 def _unit(claim: Claim) -> str:
