@@ -3,11 +3,13 @@
 import base64
 import shutil
 
+import pypdfium2
 import pytest
 from report_trials import HOSTILE, darcy, whole_trial
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
+from two_experiments import verdict
 
 from autoreproduce.evaluation.report import write_report
 
@@ -110,22 +112,50 @@ def test_the_whole_timeline_is_seen_on_a_desktop(page):
     assert page.execute_script(f"return {box}.scrollWidth <= {box}.clientWidth")
 
 
-def test_it_prints_with_the_summaries_and_shuts_them_again(page):
-    pdf = base64.b64decode(page.print_page())
-    import pypdfium2
-
-    document = pypdfium2.PdfDocument(pdf)
-    texts = []
-    for sheet in document:
-        text_page = sheet.get_textpage()
-        texts.append(text_page.get_text_range())
-        text_page.close()
+def printed(page):
+    """The text of each page of its PDF."""
+    document = pypdfium2.PdfDocument(base64.b64decode(page.print_page()))
+    texts = [" ".join(sheet.get_textpage().get_text_range().split()) for sheet in document]
     document.close()
-    text = " ".join(" ".join(texts).split())
+    return texts
+
+
+def test_it_prints_unfolded_but_for_what_programs_printed_and_folds_again(page):
+    texts = printed(page)
+    text = " ".join(texts)
     assert 2 <= len(texts) <= 20
     assert "does as well as our reference" in text and "Total" in text and "$0.1353" in text
     assert "Fold into patches of" in text
+    for fold in page.find_elements(By.CSS_SELECTOR, "main details:not(.raw) summary"):
+        title = " ".join(fold.get_attribute("textContent").split())
+        assert title[:20] in text, title
     assert not page.execute_script("return document.querySelectorAll('details[open]').length")
+
+
+@pytest.fixture
+def with_readings(page, tmp_path):
+    """The page of a trial that judged claims of two experiments under readings."""
+    folder = whole_trial(tmp_path / "t")
+    (folder / "verdict.json").write_text(verdict().model_dump_json())
+    page.get(write_report(folder, darcy()).as_uri())
+    return page
+
+
+def test_each_reason_is_on_paper_and_no_word_on_pointing(with_readings):
+    assert "when you point at it" in with_readings.find_element(By.TAG_NAME, "main").text
+    text = " ".join(printed(with_readings))
+    assert "A difference above 0 is better" in text and "Written by the program" in text
+    assert "each cell's reason is below." in text and "point at it" not in text
+
+
+def test_a_phone_scrolls_the_chart_of_readings_and_keeps_its_letters(with_readings):
+    metrics = {"width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": True}
+    with_readings.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    letter = "document.querySelector('.curve text.y').getBoundingClientRect().height"
+    assert with_readings.execute_script(f"return {letter}") >= 9
+    box = "document.querySelector('.curve .scroll')"
+    assert with_readings.execute_script(f"return {box}.scrollWidth > {box}.clientWidth")
+    assert with_readings.execute_script("return document.documentElement.scrollWidth") <= 390
 
 
 CONTRAST = """

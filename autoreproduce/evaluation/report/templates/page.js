@@ -12,7 +12,7 @@ if (unfold) {
 }
 let closed = [];
 addEventListener("beforeprint", () => {
-  closed = folds.filter((fold) => !fold.open && fold.classList.contains("print"));
+  closed = folds.filter((fold) => !fold.open && !fold.classList.contains("raw"));
   openAll(true, closed);
 });
 addEventListener("afterprint", () => openAll(false, closed));
