@@ -32,7 +32,39 @@ def test_claims_of_one_experiment_need_one_reading():
         results=(result({}, a=GOOD, b=BAD), result({"penalty": "ridge"}, a=BAD, b=GOOD)),
         planned=1,
     )
-    assert not two.deciding() and two.text == "not reached under any of 2 readings"
+    assert not two.deciding() and two.text == "none of 2 readings reaches all 2 numbers"
+
+
+def test_a_claim_that_a_reading_reaches_is_named_where_none_reaches_all():
+    results = result({}, a=BAD, b=BAD), result({"penalty": "ridge"}, a=("close", -0.01), b=BAD)
+    found = ReadingsVerdict(opened=READINGS.opened, results=results, planned=1)
+    curve = specification_curves(verdict().model_copy(update={"readings": found}))[0]
+    assert curve.text == "none of 2 readings reaches all 2 numbers"
+    [(title, said)] = curve.reached
+    assert title == verdict().claims[0].claim.title
+    assert said.startswith("close only under penalty=ridge, ")
+    assert [line.title for line in curve.lines] == [one.claim.title for one in verdict().claims[:2]]
+
+
+def test_a_claim_by_itself_is_not_named_twice():
+    [curve] = specification_curves(alone(BAD, GOOD))
+    assert curve.text.startswith("reproduced only under penalty=p1") and curve.reached == []
+
+
+def test_long_names_of_choices_leave_room_for_their_values():
+    choice = opened("penalty_that_the_lowest_error_of_the_ridge_is_taken_over", "ridge")
+    found = READINGS.model_copy(update={"opened": (choice,)})
+    curve = specification_curves(verdict().model_copy(update={"readings": found}))[0]
+    labels = [one.label for one in curve.options]
+    assert [one.rpartition("…")[2] for one in labels] == ["=none (default)", "=ridge"]
+    assert all(len(one) == 40 for one in labels)
+
+
+def test_numbers_at_the_ends_of_lines_do_not_cover_one_another():
+    results = result({}, a=BAD, b=BAD), result({"penalty": "ridge"}, a=GOOD, b=GOOD)
+    found = ReadingsVerdict(opened=READINGS.opened, results=results, planned=1)
+    curve = specification_curves(verdict().model_copy(update={"readings": found}))[0]
+    assert curve.lines[1].at - curve.lines[0].at >= 10
 
 
 def test_the_sentence_counts_and_names_the_experiment_that_a_reading_decides():

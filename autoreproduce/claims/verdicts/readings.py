@@ -99,11 +99,16 @@ class ReadingsVerdict(Frozen):
 
     def of_experiment(self, name: str) -> str:
         """One sentence on an experiment's claims together."""
-        return self._conclusion(_within(name))
+        own = sum(one.experiment == name for one in self.results[0].claims.values())
+        return self._conclusion(_within(name), own)
 
     def of_claim(self, name: str) -> str:
         """One sentence on one claim."""
         return self._conclusion(lambda result: result.of_claim(name))
+
+    def better_for(self, claim: str) -> bool:
+        """Whether an alternative reaches more of this claim than the default."""
+        return self._better(lambda result: result.of_claim(claim)) is not None
 
     def deciding(self) -> list[str]:
         """The experiments of which an alternative reaches more than the default."""
@@ -127,7 +132,7 @@ class ReadingsVerdict(Frozen):
         best = [one for one in self.alternatives if _STRENGTH[reached(one)] == most]
         return min(best, key=lambda one: len(one.reading))
 
-    def _conclusion(self, reached: Callable[[ReadingResult], Reached]) -> str:
+    def _conclusion(self, reached: Callable[[ReadingResult], Reached], claims: int = 1) -> str:
         tested = len(self.alternatives)
         if not tested:
             return ""
@@ -138,7 +143,9 @@ class ReadingsVerdict(Frozen):
             return f"{reached(better)} only under {better.label}, {self._meaning(better)}"
         default = reached(self.results[0])
         if default == "not reached":
-            return f"not reached under any of {len(self.results)} readings"
+            tried = f"{len(self.results)} readings"
+            several = f"none of {tried} reaches all {claims} numbers"
+            return several if claims > 1 else f"not reached under any of {tried}"
         agree = self._agreeing(reached)
         if agree == tested == self.planned:
             return f"{default} whatever is left open ({tested} alternatives agree)"

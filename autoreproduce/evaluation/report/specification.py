@@ -16,7 +16,8 @@ from autoreproduce.evaluation.report.chart import Scale, Tick
 from autoreproduce.evaluation.report.claims_table import LEVEL_OF_WORD
 from autoreproduce.evaluation.report.wording import number, percent
 
-WIDTH, LEFT, TOP, HEIGHT, ROW = 720, 220, 16, 170, 18
+WIDTH, LEFT, TOP, HEIGHT, ROW, LETTER = 720, 220, 16, 170, 18, 10
+MARGIN = 40  # letters
 
 
 @dataclass(frozen=True)
@@ -30,24 +31,32 @@ class ClaimPoint:
 
 
 @dataclass(frozen=True)
+class ClaimCourse:
+    """A claim's course over the readings, and where its number in the key stands."""
+
+    title: str
+    path: str
+    at: float
+
+
+@dataclass(frozen=True)
 class Option:
     """One value of an open choice, and the columns of the readings that take it."""
 
     label: str
     y: float
     columns: tuple[float, ...]
-    is_default: bool
 
 
 @dataclass(frozen=True)
 class SpecificationCurve:
-    """The geometry of an experiment's figure, and its table. `lines`: a claim's course over the
-    readings.
+    """The geometry of an experiment's figure, and its table. `reached`: title and sentence of each
+    of several claims that an alternative brings closer than the whole sentence says.
     """
 
     experiment: str
     points: list[ClaimPoint]
-    lines: list[str]
+    lines: list[ClaimCourse]
     ticks: list[Tick]
     options: list[Option]
     zero: float
@@ -56,6 +65,7 @@ class SpecificationCurve:
     rows: list[tuple[str, ...]]
     headings: list[str]
     text: str
+    reached: list[tuple[str, str]]
 
 
 def specification_curves(found: TrialVerdict | None) -> list[SpecificationCurve]:
@@ -77,15 +87,13 @@ def _curve(found: TrialVerdict, readings: ReadingsVerdict, experiment: str) -> S
     step = (WIDTH - LEFT - 20) / len(results)
     columns = [round(LEFT + 10 + step * (place + 0.5), 1) for place in range(len(results))]
     options = _options(readings.opened, results, columns)
+    whole = readings.of_experiment(experiment)
     return SpecificationCurve(
         experiment=experiment,
         points=[
             point for claim in claims for point in _points(claim, results, columns, scale, high)
         ],
-        lines=[
-            " ".join(f"{p.x},{p.y}" for p in _points(claim, results, columns, scale, high))
-            for claim in claims
-        ],
+        lines=_courses([(one, _points(one, results, columns, scale, high)) for one in claims]),
         ticks=[Tick(scale(value), percent(value)) for value in (-high, 0.0, high)],
         options=options,
         zero=scale(0.0),
@@ -93,8 +101,22 @@ def _curve(found: TrialVerdict, readings: ReadingsVerdict, experiment: str) -> S
         height=TOP + HEIGHT + ROW * (len(options) + 2),
         rows=[_table_row(result, ids) for result in results],
         headings=["reading", "seeds", *(claim.title for claim in claims)],
-        text=readings.of_experiment(experiment),
+        text=whole,
+        reached=[
+            (one.title, said)
+            for one in claims
+            if readings.better_for(one.id) and (said := readings.of_claim(one.id)) != whole
+        ],
     )
+
+
+def _courses(drawn: Sequence[tuple[Claim, list[ClaimPoint]]]) -> list[ClaimCourse]:
+    """A line a claim, the highest end first; numbers at the ends don't cover one another."""
+    found: list[ClaimCourse] = []
+    for claim, points in sorted((each for each in drawn if each[1]), key=lambda one: one[1][-1].y):
+        at = max(points[-1].y, found[-1].at + LETTER if found else 0.0)
+        found.append(ClaimCourse(claim.title, " ".join(f"{p.x},{p.y}" for p in points), at))
+    return found
 
 
 def _points(
@@ -128,8 +150,15 @@ def _options(
                 for x, result in zip(columns, results, strict=True)
                 if alike(result.reading.get(one.name, one.default), value)
             ]
-            found.append(Option(f"{one.name}={value}", y, tuple(taken), value == one.default))
+            end = f"={value}" + " (default)" * (value == one.default)
+            found.append(Option(_fitting(one.name, end), y, tuple(taken)))
     return found
+
+
+def _fitting(name: str, end: str) -> str:
+    """Both within the picture's margin; the name gives way, for the values differ."""
+    room = max(MARGIN - len(end), 8)
+    return (name if len(name) <= room else name[: room - 1] + "…") + end
 
 
 def _table_row(result: ReadingResult, ids: Sequence[str]) -> tuple[str, ...]:

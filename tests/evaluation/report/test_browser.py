@@ -144,7 +144,7 @@ def with_readings(page, tmp_path):
 def test_each_reason_is_on_paper_and_no_word_on_pointing(with_readings):
     assert "when you point at it" in with_readings.find_element(By.TAG_NAME, "main").text
     text = " ".join(printed(with_readings))
-    assert "A difference above 0 is better" in text and "Written by the program" in text
+    assert "20 worse; at most 1.886 counts" in text and "Written by the program" in text
     assert "each cell's reason is below." in text and "point at it" not in text
 
 
