@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperGroup
-from typer.exceptions import TyperException
+from typer.exceptions import Abort, TyperException
 
 from autoreproduce.plugins import installed, table
 
@@ -96,6 +96,9 @@ class LazyGroup(TyperGroup):
             from autoreproduce.cli.help import one_line
 
             raise one_line(error) from None
+        except Abort:  # Ctrl-C at a question
+            print("\nautoreproduce: stopped by the user", file=sys.stderr)
+            code = 130
         if standalone_mode:
             sys.exit(code if isinstance(code, int) else 0)
         return code

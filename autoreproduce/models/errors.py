@@ -13,7 +13,9 @@ from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from autoreproduce.errors import ContextError, ModelError
+from pydantic import ValidationError
+
+from autoreproduce.errors import ContextError, ModelError, UsageError
 
 # Many servers have no code for a prompt that is too long: of this alone the words are read.
 _CONTEXT = re.compile(
@@ -224,6 +226,17 @@ def _address(model: Any) -> str:
     url = getattr(model, "openai_api_base", None) or getattr(model, "anthropic_api_url", None)
     url = url or getattr(getattr(model, "root_client", None), "base_url", None)
     return shown(str(url or type(model).__name__).rstrip("/"))
+
+
+def refused_settings(name: str, error: ValueError) -> UsageError:
+    """The error for a model that its client refuses to set up; it names the variable to set."""
+    # A ValidationError's own text shows the key.
+    told = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+    reason = told.removeprefix("Value error, ")
+    if variable := re.search(r"`([A-Z][A-Z0-9_]+)` environment variable", reason):
+        fix = f"{variable[1]}=... in the environment, as docs/models.md shows"
+        return UsageError(f"the model {name} needs {variable[1]}", fix=f"set {fix}")
+    return UsageError(f"the model {name} cannot be set up ({reason})", fix="check its settings")
 
 
 def shown(text: str) -> str:

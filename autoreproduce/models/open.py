@@ -17,13 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from pydantic import ValidationError
-
 from autoreproduce.config import Settings, is_address
 from autoreproduce.content import pip_install
-from autoreproduce.errors import AutoReproduceError, ContextError, UsageError
+from autoreproduce.errors import AutoReproduceError, ContextError, UsageError, nearest
 from autoreproduce.files.handed_over import named_tape
-from autoreproduce.models.errors import explain, odd_answer, shown
+from autoreproduce.models.errors import explain, odd_answer, refused_settings, shown
 from autoreproduce.models.prices import PROVIDERS, Usage, cost_of, endpoint, most_it_costs, price_of
 from autoreproduce.models.replies import Reply, reply_of, storable, usage_of
 from autoreproduce.models.servers import SERVERS, is_free
@@ -203,7 +201,7 @@ def split_name(name: str, settings: Settings) -> tuple[str, str]:
         )
     raise UsageError(
         f"the provider {prefix!r} is unknown",
-        fix=f"one of {', '.join(PROVIDERS)}, or give --base-url",
+        fix=f"{nearest(provider, PROVIDERS)}one of {', '.join(PROVIDERS)}, or give --base-url",
     )
 
 
@@ -273,11 +271,7 @@ def _initialised(provider: str, model: str, options: dict[str, Any]) -> BaseChat
             f"the package for {provider} is missing", fix=pip_install(package)
         ) from None
     except ValueError as error:  # a setting that the client refuses
-        # A ValidationError's own text shows the key.
-        reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
-        raise UsageError(
-            f"the model {provider}:{model} cannot be set up ({reason})", fix="check its settings"
-        ) from None
+        raise refused_settings(f"{provider}:{model}", error) from None
     if provider == "anthropic":  # ChatAnthropic takes no HTTP client, but its client does
         own: Any = opened
         client = _client(provider, options["timeout"])

@@ -103,11 +103,13 @@ def _refuse_foreign_folder(out: Path | None) -> None:
 def watched_attempt(request: Request, view: OpenView | None = None) -> Reproduction:
     """Attempt what is requested; `view` opens what watches it, a line a phase by default."""
     from autoreproduce.runner.attempt import attempt
+    from autoreproduce.runner.chosen import chosen_model
 
+    choice = chosen_model(request)  # which may ask the user, so before a view is drawn
     opened = view(request.task) if view else nullcontext(PhaseNotes())
     with opened as observer:
         request.observers = [observer]
-        done: Finished = attempt(request)
+        done: Finished = attempt(request, choice)
     return Reproduction(done.folder, done.outcome, done.report, done.task, done.earlier)
 
 

@@ -24,9 +24,10 @@ from autoreproduce.evaluation.result_folder import write_result
 from autoreproduce.models.budget import Budget
 from autoreproduce.models.tape import CallSite, TapeHead, tape_of, write_tape
 from autoreproduce.plugins import found_at, installed
+from autoreproduce.runner.chosen import chosen_model, has_ended
 from autoreproduce.runner.conclude import conclude
 from autoreproduce.runner.last_look import LastLook
-from autoreproduce.runner.open_models import ModelChoice, choose_model
+from autoreproduce.runner.open_models import ModelChoice
 from autoreproduce.runner.outcome import measured, write_end
 from autoreproduce.runner.readings import missing_readings
 from autoreproduce.runner.request import (
@@ -48,7 +49,7 @@ from autoreproduce.task import Task
 from autoreproduce.trials.live import LiveRecord
 from autoreproduce.trials.machines import add_machine, hardware
 from autoreproduce.trials.measurement import FILE, read_measurement
-from autoreproduce.trials.steps import ExecutionResult, ModelResult, Observer
+from autoreproduce.trials.steps import ModelResult, Observer
 from autoreproduce.trials.summary import read_json
 from autoreproduce.trials.trial import Outcome, Trial
 
@@ -66,14 +67,12 @@ class Finished:
     earlier: bool = False
 
 
-def attempt(request: Request) -> Finished:
-    """Attempt the task, or resume the attempt that was begun. Raises UsageError and TrialError
-    before it begins.
+def attempt(request: Request, choice: ModelChoice | None = None) -> Finished:
+    """Attempt the task, or resume the attempt that was begun, by the models of `choice` if they
+    were chosen before. Raises UsageError and TrialError before it begins.
     """
-    choice = choose_model(request.settings, request.task, request.solver, request.tape)
+    choice = choice or chosen_model(request)
     settings, kept = choice.settings, choice.settings.cache_dir
-    if request.shared.budget is None:  # a suite has looked its prices up
-        choice.check_budget(Budget.parse(settings.budget.total))
     folder = request.out or trial_folder(request, settings)
     note = _noter(request.observers)
     if choice.announcement:
@@ -91,8 +90,7 @@ def attempt(request: Request) -> Finished:
     trial.observers.append(live)
     try:
         outcome = trial.outcome
-        ended = outcome is not None and outcome.status != "stopped"
-        earlier = ended and not has_more_time(trial, settings)
+        earlier = has_ended(trial, settings)
         report = None
         if outcome is None or not earlier:
             with _watched_by_plugins(trial) as watching:
@@ -122,14 +120,6 @@ def _watched_by_plugins(trial: Trial) -> Iterator[list[Any]]:
             for place in plugin.observers
         )
         yield [each for each in opened if each is not None]
-
-
-def has_more_time(trial: Trial, settings: Settings) -> bool:
-    """True if the full run was stopped at its limit, and a longer one is asked for now."""
-    runs = [step.result for step in trial.steps if step.phase == "full_run"]
-    last = next((run for run in reversed(runs) if isinstance(run, ExecutionResult)), None)
-    given = (settings.method.time_limit_minutes or 0) * 60
-    return last is not None and last.stopped == "timeout" and 0 < last.allowed < given
 
 
 def _run(

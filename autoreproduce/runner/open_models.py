@@ -6,7 +6,7 @@ one.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,8 @@ from autoreproduce.errors import UsageError
 from autoreproduce.files.handed_over import named_tape, tapes_elsewhere
 from autoreproduce.models import Models
 from autoreproduce.models.budget import Budget
-from autoreproduce.models.prices import check_price, why_free
+from autoreproduce.models.errors import shown
+from autoreproduce.models.prices import check_price, endpoint, why_free
 from autoreproduce.plugins import table
 from autoreproduce.runner.settings import refuse_sections
 from autoreproduce.solvers import KINDS, needs_of
@@ -137,6 +138,24 @@ def open_research_model(settings: Settings) -> tuple[str, Any]:
     if named_tape(name) is not None:
         raise UsageError("a tape holds no plan of a paper", fix=HOW)
     return name, open_model(settings, name)
+
+
+def servers(names: Iterable[str], settings: Settings) -> str:
+    """Where these models are asked, without credentials; "" for their providers' own addresses."""
+    from autoreproduce.models.open import split_name
+
+    live = (name for name in names if name and named_tape(name) is None)
+    found = (endpoint(settings, split_name(name, settings)[0]) for name in live)
+    return ", ".join(dict.fromkeys(shown(url) for url in found if url))
+
+
+def check_names(settings: Settings) -> None:
+    """Raises UsageError for a model of a provider that is unknown, before one is opened."""
+    from autoreproduce.models.open import split_name
+
+    for name in (settings.model.research, settings.model.code, settings.model.name):
+        if name and ":" in name and named_tape(name) is None:
+            split_name(name, settings)
 
 
 def _ships(task: Task) -> bool:

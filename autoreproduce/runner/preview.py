@@ -17,6 +17,7 @@ from autoreproduce.models.prices import Usage, price_of, why_free
 from autoreproduce.models.tape import find_tape
 from autoreproduce.papers import read_paper
 from autoreproduce.runner.estimate import Estimate, estimate
+from autoreproduce.runner.open_models import check_names
 from autoreproduce.runner.past_trials import TrialKind, earlier_trials, text_tokens
 
 if TYPE_CHECKING:
@@ -182,7 +183,8 @@ def model_words(settings: Settings) -> str | None:
 
 
 def price_notes(settings: Settings) -> list[str]:
-    """Why dollars are 0, or unknown."""
+    """Why dollars are 0, or unknown. Raises UsageError for a model of an unknown provider."""
+    check_names(settings)
     name = settings.model.research or settings.model.name or ""
     if why := why_free(name, settings):
         return [why]

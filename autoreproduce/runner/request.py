@@ -21,7 +21,7 @@ from autoreproduce.errors import UsageError
 from autoreproduce.files.handed_over import named_tape
 from autoreproduce.models.budget import Budget
 from autoreproduce.models.errors import shown
-from autoreproduce.runner.open_models import ModelChoice, tape_inside
+from autoreproduce.runner.open_models import ModelChoice, servers, tape_inside
 from autoreproduce.runner.settings import settings_of_others
 from autoreproduce.solvers import refuse_import
 from autoreproduce.task import Task
@@ -188,8 +188,15 @@ def record_of(request: Request, task: Task, settings: Settings, choice: ModelCho
             ),
             "tape": _absolute(Path(tape) if (tape := named_tape(settings.model.name)) else None),
             "paper_digest": _digest_of(request.paper_file),
+            "server": _server(choice, settings),
         },
     )
+
+
+def _server(choice: ModelChoice, settings: Settings) -> str | None:
+    """Where the models are asked, for a resumed trial to ask there too; None without a live one."""
+    names = {choice.models.research_name, choice.models.code_name} - {""}
+    return servers(sorted(names), settings) if names and choice.replayed is None else None
 
 
 def _own_data(request: Request) -> Path | None:

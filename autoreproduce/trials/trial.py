@@ -51,7 +51,7 @@ class TrialRecord(BaseModel):
     )
     command: str = ""
     inputs: dict[str, Annotated[str, Field(pattern=r"^[^\x00]*$")] | None] = Field(
-        {}, description="files of the user: paper_file, data, tape; and what the paper held"
+        {}, description="files of the user: paper_file, data, tape; what the paper held; the server"
     )
     task_json: dict[str, Any] = Field(
         {}, description="the task as it was, so that the folder explains itself"

@@ -188,6 +188,8 @@ def test_a_slip_ends_with_2_and_help_with_0() -> None:
         (["--task", "Darcy", "--model", "tape:nowhere.jsonl"], "cannot be read"),
         (["--task", "Darcy", "--model", "openai:gpt-5"], "OPENAI_API_KEY"),
         (["--task", "Darcy", "--model", "acme:one"], "unknown"),
+        (["--task", "Darcy", "--model", "openia:gpt-5"], "did you mean openai? one of"),
+        (["--task", "Darcy", "--model", "openia:gpt-5", "--dry-run"], "did you mean openai?"),
         (["--task", "Darcy", "--out", "there", "--trial", "2"], "leave one of them out"),
         (["--task", "Darcy", "--k", "99"], "setting k"),
         (["--task", "Darcy", "--base-url", "http://127.0.0.1:1/v1"], "--model NAME"),

@@ -154,3 +154,45 @@ def test_a_model_that_only_apologises_ends_the_trial_with_what_it_said(ours: Pat
     outcome = json.loads((ours / "trial/outcome.json").read_text())
     assert outcome["status"] == "failed" and "I am sorry" in outcome["reason"], done.stdout
     assert "name another --model" in outcome["reason"]
+
+
+SORRY = ["--model", "openai:manual endpoint", "--sandbox", "process", "--out", "trial"]
+
+
+@pytest.mark.slow
+def test_a_trial_at_a_local_server_resumes_there_or_says_what_is_missing(ours: Path) -> None:
+    with chat_server(lambda _: "I am sorry, I cannot help with that.") as server:
+        address = server.base_url
+        autoreproduce(ours, *tiny.COMMAND, *SORRY, "--base-url", address)
+        trial = ours / "trial"
+        again = autoreproduce(ours, "resume", "trial")
+        assert again.returncode == 1 and "This trial ended earlier" in again.stdout, again.stderr
+        for name in ("outcome.json", "steps.jsonl"):
+            (trial / name).unlink()
+        asked = len(server.requests)
+        on = autoreproduce(ours, "resume", "trial")
+        assert f"is asked at {address}, as before" in on.stdout, on.stdout + on.stderr
+        assert len(server.requests) > asked and on.returncode == 1
+    (trial / "outcome.json").unlink()
+    moved = trial.rename(ours / "moved")  # where nothing proves what it says
+    refused = autoreproduce(ours, "resume", "moved", "--data", "data")
+    assert refused.returncode == 2 and f"add --base-url {address}" in refused.stderr
+    record = json.loads((moved / "trial.json").read_text())
+    del record["inputs"]["server"]  # as earlier versions wrote it
+    (moved / "trial.json").write_text(json.dumps(record))
+    refused = autoreproduce(ours, "resume", "moved", "--data", "data")
+    assert refused.returncode == 2 and f"add --base-url {address}" in refused.stderr
+    (moved / "trial.json").write_text(json.dumps({**record, "command": ""}))
+    refused = autoreproduce(ours, "resume", "moved", "--data", "data")
+    assert refused.returncode == 2 and "doesn't say at which address" in refused.stderr
+    assert "add --base-url" in refused.stderr and len(refused.stderr.splitlines()) == 1
+
+
+@pytest.mark.slow
+def test_another_address_than_a_trial_was_made_with_is_said(ours: Path) -> None:
+    with chat_server(lambda _: "I am sorry, I cannot help with that.") as first:
+        autoreproduce(ours, *tiny.COMMAND, *SORRY, "--base-url", first.base_url)
+    (ours / "trial/outcome.json").unlink()
+    with chat_server(lambda _: "I am sorry, I cannot help with that.") as second:
+        on = autoreproduce(ours, "resume", "trial", "--base-url", second.base_url)
+    assert f"was asked at {first.base_url} before, now at {second.base_url}" in on.stdout

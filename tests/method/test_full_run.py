@@ -14,7 +14,7 @@ from autoreproduce.method.literature_review import Summaries
 from autoreproduce.method.phase import PhaseResult
 from autoreproduce.method.results import Run
 from autoreproduce.method.workbench import Workbench
-from autoreproduce.runner.attempt import has_more_time
+from autoreproduce.runner.chosen import has_more_time
 from autoreproduce.sandboxes import open_sandbox
 from autoreproduce.task import Metric, Task
 from autoreproduce.trials.trial import Trial, TrialRecord

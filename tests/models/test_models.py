@@ -337,7 +337,8 @@ def test_a_time_out_that_no_client_can_keep_is_refused(seconds):
 def test_a_setting_that_the_client_refuses_does_not_show_the_key():
     with pytest.raises(UsageError) as caught:
         open_model(Settings(api_key="sk-very-secret-123"), "azure_openai:gpt")
-    assert "OPENAI_API_VERSION" in str(caught.value) and "secret" not in str(caught.value)
+    assert "needs OPENAI_API_VERSION: set OPENAI_API_VERSION=" in str(caught.value)
+    assert "secret" not in str(caught.value) and "Value error" not in str(caught.value)
 
 
 def test_a_base_url_leads_anthropics_client_too(monkeypatch):

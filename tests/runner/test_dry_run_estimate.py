@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -32,6 +33,7 @@ Table 1: Accuracy of methods.
 ## References
 [1] Someone. A title. 2020.
 """
+CTRL_C = b"\x03"
 PRICED = Settings(price="1,0.1,10")
 BY_STEPS = Settings(price="1,0.1,10", effort="paper")
 
@@ -141,6 +143,42 @@ def test_an_unknown_price_is_an_error_unless_tokens_are_limited() -> None:
         check_price(names, settings, Budget.parse("500k tokens"), Budget.parse("$5"))
 
 
+def typed(
+    command: list[str], folder: Path, environment: dict[str, str], keys: bytes
+) -> tuple[str, int]:
+    """What a command shows on a terminal where these keys answer its question, and its code."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        command, cwd=folder, env=environment, stdin=theirs, stderr=theirs, stdout=theirs
+    ) as process:
+        os.close(theirs)
+        said = b""
+        while True:
+            try:
+                said += os.read(ours, 4096)
+            except OSError:
+                break
+            if keys and b"INPUT,CACHED,OUTPUT: " in said:
+                process.send_signal(signal.SIGINT) if keys == CTRL_C else os.write(ours, keys)
+                keys = b""
+    os.close(ours)
+    return said.decode(), process.returncode
+
+
+@pytest.mark.slow
+def test_ctrl_c_at_the_question_for_a_price_is_one_line_and_130(tmp_path: Path) -> None:
+    (tmp_path / "paper.md").write_text(PAPER)
+    command = [sys.executable, "-m", "autoreproduce", "--paper", "paper.md", "--task", "t"]
+    command += ["--metric", "accuracy", "--model", "openai:foo", "--sandbox", "process"]
+    shown = {**os.environ, "OPENAI_API_KEY": "k", "TERM": "xterm-256color"}
+    text, code = typed(command, tmp_path, shown, CTRL_C)
+    assert code == 130 and "Traceback" not in text
+    asked, _, after = text.partition("INPUT,CACHED,OUTPUT: ")
+    assert after.replace("^C", "").strip() == "autoreproduce: stopped by the user"
+    assert "\x1b[?25l" not in asked  # no table was drawn above it
+    assert [path.name for path in tmp_path.iterdir()] == ["paper.md"]
+
+
 @pytest.mark.slow
 def test_a_terminal_is_asked_for_the_price_once_and_before_a_folder_exists(tmp_path: Path) -> None:
     (tmp_path / "paper.md").write_text(PAPER)
@@ -157,19 +195,7 @@ def test_a_terminal_is_asked_for_the_price_once_and_before_a_folder_exists(tmp_p
     )
     assert refused.returncode == 2 and "--price INPUT,CACHED,OUTPUT" in refused.stderr
     assert not (tmp_path / "runs").exists()
-    ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        command, cwd=tmp_path, env=environment, stdin=theirs, stderr=theirs, stdout=theirs
-    ) as process:
-        os.close(theirs)
-        os.write(ours, b"dear\n1,0.1,5\n")
-        said = b""
-        while True:
-            try:
-                said += os.read(ours, 4096)
-            except OSError:
-                break
-    text = said.decode()
+    text, code = typed(command, tmp_path, environment, b"dear\n1,0.1,5\n")
     assert text.count("Dollars a million tokens, 0,0,0 if it is free") == 1
     assert "'dear' is not understood" in text and "--price 1,0.1,5" in text
-    assert process.returncode == 3  # then it asks the model, whose host does not exist
+    assert code == 3  # then it asks the model, whose host does not exist

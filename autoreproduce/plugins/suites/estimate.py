@@ -13,6 +13,7 @@ from autoreproduce.plugins.suites.checks import check_solvers
 from autoreproduce.plugins.suites.finished_trials import check
 from autoreproduce.plugins.suites.plan import Plan, Planned
 from autoreproduce.runner.estimate import Estimate, dollar_words, estimate, spread_words
+from autoreproduce.runner.open_models import check_names
 from autoreproduce.runner.past_trials import TrialKind, earlier_trials, text_tokens
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ def print_estimate(
     """The plan as a table by task and variant: trials, finished ones, what the rest may take."""
     Budget.parse(budget)  # refused now, and not by the command that is to run it
     check_solvers(plan)
+    for variant in dict.fromkeys(trial.variant for trial in plan.trials):
+        check_names(plan.settings(variant))
     finished = check(plan, folder) if folder.exists() else {}
     rows = _estimates(plan, finished)
     whole = reduce(Estimate.plus, [part for _, _, part in rows], Estimate())

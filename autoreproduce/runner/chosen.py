@@ -1,0 +1,120 @@
+"""What answers a request, chosen before a view is drawn and a folder made.
+
+A trial that has ended is asked for no model, key or price. One that goes on has its model asked
+where it was asked before, or the user is told: by a line where another address is given now, by an
+error where none is.
+"""
+
+from __future__ import annotations
+
+import shlex
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from autoreproduce.config import Settings
+from autoreproduce.errors import UsageError
+from autoreproduce.files.handed_over import named_tape
+from autoreproduce.models.budget import Budget
+from autoreproduce.models.errors import shown
+from autoreproduce.models.prices import Usage, price_of
+from autoreproduce.runner.open_models import ModelChoice, choose_model, servers
+from autoreproduce.runner.request import Request, was_begun_here
+from autoreproduce.solvers import needs_of
+from autoreproduce.trials.chain import TRIAL
+from autoreproduce.trials.steps import ExecutionResult
+from autoreproduce.trials.trial import Trial
+
+if TYPE_CHECKING:
+    from autoreproduce.trials.trial import TrialRecord
+
+
+def chosen_model(request: Request) -> ModelChoice:
+    """The models, with their price looked up. Raises UsageError."""
+    settings, told = request.settings, ""
+    if (trial := _begun(request)) is not None:
+        if has_ended(trial, settings):
+            return ModelChoice(trial.record.model, settings)
+        settings, told = _where_it_was(trial, settings)
+    choice = choose_model(settings, request.task, request.solver, request.tape)
+    choice.announcement = "; ".join(filter(None, (told, choice.announcement)))
+    if request.shared.budget is None:  # a suite has looked its prices up
+        choice.check_budget(Budget.parse(choice.settings.budget.total))
+    return choice
+
+
+def has_ended(trial: Trial, settings: Settings) -> bool:
+    """True for a trial that was measured or failed, unless a longer full run is asked for now."""
+    outcome = trial.outcome
+    ended = outcome is not None and outcome.status != "stopped"
+    return ended and not has_more_time(trial, settings)
+
+
+def has_more_time(trial: Trial, settings: Settings) -> bool:
+    """True if the full run was stopped at its limit, and a longer one is asked for now."""
+    runs = [step.result for step in trial.steps if step.phase == "full_run"]
+    last = next((run for run in reversed(runs) if isinstance(run, ExecutionResult)), None)
+    given = (settings.method.time_limit_minutes or 0) * 60
+    return last is not None and last.stopped == "timeout" and 0 < last.allowed < given
+
+
+def _begun(request: Request) -> Trial | None:
+    """The trial in the folder that was named, if a live model answers it."""
+    folder, names = request.out, _names(request.settings)
+    if folder is None or not names or "model" not in needs_of(request.solver):
+        return None
+    live = all(named_tape(name) is None for name in names)
+    return Trial.read(folder) if live and (folder / TRIAL).is_file() else None
+
+
+def _names(settings: Settings) -> list[str]:
+    given = settings.model.research, settings.model.code, settings.model.name
+    return [name for name in given if name]
+
+
+def _where_it_was(trial: Trial, settings: Settings) -> tuple[Settings, str]:
+    """The settings under which the models are asked where they were, and what to tell the user."""
+    then, now = _recorded(trial.record), servers(_names(settings), settings)
+    if then == now or (then is None and now):
+        return settings, ""
+    if now:
+        return settings, f"{trial.record.model} was asked at {_at(then)} before, now at {now}"
+    if then is None:
+        return settings, _unrecorded(trial, settings)
+    # the note of what began here holds its inputs: nobody altered them since
+    own = was_begun_here(settings.cache_dir, trial.folder, trial.record)
+    if own and trial.record.inputs.get("server") and ", " not in then:
+        return settings.having(base_url=then), f"{trial.record.model} is asked at {then}, as before"
+    raise UsageError(
+        f"{trial.folder} was made with {trial.record.model} at {then}, and no address is given now",
+        fix=f"add --base-url {then.partition(', ')[0]}, or where that server is now",
+    )
+
+
+def _recorded(record: TrialRecord) -> str | None:
+    """Where the models were asked, "" at their providers'; None if nothing says so."""
+    if (server := record.inputs.get("server")) is not None:
+        return server
+    try:
+        words = shlex.split(record.command.replace("--base-url=", "--base-url "))
+    except ValueError:
+        return None
+    following = dict(pairwise(words))
+    return shown(url) if (url := following.get("--base-url")) else None
+
+
+def _at(server: str | None) -> str:
+    return server or "its provider's own address"
+
+
+def _unrecorded(trial: Trial, settings: Settings) -> str:
+    """What to tell of a trial by an earlier version that doesn't say where its model was asked.
+    Raises UsageError for a model that its provider doesn't list: a server of the user's had it.
+    """
+    model = trial.record.model
+    if any(price_of(Usage(1, 0, 1), name, settings) is None for name in _names(settings)):
+        raise UsageError(
+            f"{trial.folder} doesn't say at which address {model} was asked, and no price of that "
+            "model is known",
+            fix="add --base-url with its server's address, or --price if the provider has it",
+        )
+    return f"where {model} was asked before isn't recorded: now it's asked at {_at(None)}"
