@@ -21,6 +21,7 @@ from autoreproduce.contracts import Submission as Submission
 
 if TYPE_CHECKING:
     from autoreproduce.benchmarks import Benchmark as Benchmark
+    from autoreproduce.errors import AutoReproduceError as AutoReproduceError
     from autoreproduce.evaluation.scorers import Scorer as Scorer
     from autoreproduce.runner.api import reproduce as reproduce
     from autoreproduce.runner.api import score as score
@@ -33,6 +34,7 @@ logging.getLogger("pylatexenc").addHandler(logging.NullHandler())
 CONTRACTS = ("Execution", "Need", "Packages", "Sandbox", "Score", "Stopped", "Submission")
 API = {
     **{name: f"autoreproduce.runner.api:{name}" for name in ("reproduce", "score")},
+    "AutoReproduceError": "autoreproduce.errors:AutoReproduceError",
     "Benchmark": "autoreproduce.benchmarks:Benchmark",
     "Scorer": "autoreproduce.evaluation.scorers:Scorer",
     "Solver": "autoreproduce.solvers:Solver",

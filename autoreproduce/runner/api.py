@@ -61,8 +61,9 @@ def reproduce(
     A task of the benchmark is named by `task`; one of your own needs `metric` and `arxiv` or
     `paper` (a file); several metrics are a list. `claims` and `solver`: as --claim and --solver.
     `data`: published files, or your own task's, whose test targets lie at `targets`, as for
-    --targets. `more`: settings. Raises AutoReproduceError if it
-    cannot begin; what ends it later is the outcome.
+    --targets. The rest are settings by their flags' names; None leaves one to the environment,
+    autoreproduce.toml and its default. Raises AutoReproduceError if it cannot begin; what ends it
+    later is the outcome.
     """
     from autoreproduce.runner.attempt import Request
     from autoreproduce.runner.find import find_or_make_task
@@ -145,8 +146,8 @@ def score(path: File, **options: Unpack[ScoreOptions]) -> ScoredTrials:
     """Score a program (file, folder, archive, git URL), a trial or a folder of trials.
 
     `levels`: all that need no judge, and with one all, if empty. `judges`: models' names, else
-    `model`. `options`: those of `score_request`, and settings by name. Raises UsageError if there
-    is nothing to score.
+    `model`. `run`, `metric_from`, `claims` and others as the command's flags, then settings by
+    name, as `reproduce` takes them. Raises UsageError if there is nothing to score.
     """
     from autoreproduce.runner.score import score_all
 
@@ -165,7 +166,8 @@ def score_request(path: File, **options: Unpack[ScoreOptions]) -> ScoreRequest:
     from autoreproduce.runner.external_program import ScoreRequest
     from autoreproduce.runner.find import find_or_make_task
 
-    given: dict[str, Any] = {"note": note_to_stderr, **options}
+    given: dict[str, Any] = {"note": note_to_stderr}
+    given |= {name: value for name, value in options.items() if value is not None}
     for name in ("paper", "requirements", "data", "out"):
         given[name] = path_or_none(given.get(name))
     given["beside"] = [Path(one) for one in given.get("beside", ())]

@@ -260,9 +260,14 @@ class TrialSettings(AnySettings, total=False):
     budget: str | float | None
 
 
-def _type_as_written(hint: Any) -> Any:
-    """A type as its module wrote it: what only a checker imports has no other form."""
-    return getattr(hint, "__forward_arg__", hint)
+def _type_or_none(hint: Any) -> Any:
+    """A type with None, which leaves the setting to the environment, the files and the default; as
+    its module wrote it if only a checker imports it.
+    """
+    written = getattr(hint, "__forward_arg__", None)
+    if written is None:
+        return hint | None
+    return written if "None" in written else f"{written} | None"
 
 
 def shows_settings(given: type[Any]) -> Callable[[Function], Function]:
@@ -275,7 +280,7 @@ def shows_settings(given: type[Any]) -> Callable[[Function], Function]:
         *named, _ = signature.parameters.values()
         kind = inspect.Parameter.KEYWORD_ONLY
         settings = [
-            inspect.Parameter(name, kind, default=None, annotation=_type_as_written(hint))
+            inspect.Parameter(name, kind, default=None, annotation=_type_or_none(hint))
             for name, hint in given.__annotations__.items()
         ]
         vars(function)["__signature__"] = signature.replace(parameters=[*named, *settings])

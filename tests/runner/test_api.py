@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,29 @@ def test_a_function_names_every_setting_that_it_takes() -> None:
     for function in (each for each in named if inspect.isfunction(each)):
         for given in inspect.signature(function).parameters.values():
             assert given.kind is not given.VAR_KEYWORD, function
+
+
+def test_every_setting_may_be_none_and_its_help_says_what_that_means() -> None:
+    named = [getattr(autoreproduce, name) for name in ("reproduce", "score", *table("api"))]
+    for function in (each for each in named if hasattr(each, "__signature__")):
+        for given in inspect.signature(function).parameters.values():
+            hint = given.annotation if isinstance(given.annotation, str) else str(given.annotation)
+            assert given.default is not None or {"None", "Optional"} & set(
+                re.findall(r"\w+", hint)
+            ), (function, given)
+        assert "`more`" not in function.__doc__ and "`options`" not in function.__doc__
+    assert "None leaves one to the environment" in str(reproduce.__doc__)
+
+
+def test_what_is_none_is_as_if_it_were_not_given(done: Reproduction) -> None:
+    [found] = score(done.path, levels=["cost"], repeats=None, note=None, max_debug=None)  # type: ignore[arg-type]
+    assert found.scores[0].scorer == "cost"
+
+
+def test_the_package_names_the_error_that_all_raise() -> None:
+    with pytest.raises(autoreproduce.AutoReproduceError) as raised:
+        reproduce(task="nothing of the kind")
+    assert raised.value.kind == "usage" and raised.value.fix in str(raised.value)
 
 
 def test_printed_it_is_a_paragraph_and_not_the_paper(done: Reproduction) -> None:

@@ -94,7 +94,7 @@ def verify(
 ) -> Reproduction | ScoredTrials:
     """Run code that is there and hold it against its paper: a trial, or with `metric_from` scores.
 
-    The arguments are the command's, `more` settings by name. Raises UsageError.
+    The arguments are the command's; the rest are settings by their flags' names. Raises UsageError.
     """
     asked = VerifyRequest(
         str(code),

@@ -64,10 +64,11 @@ def run_suite(
 
     `file`: its YAML file, or the name of one that ships. `tasks`, `variants`: only these. `budget`:
     over the whole suite. `data`: published files. `executor`: else the file's. `trust`: the file is
-    yours, and may import solvers and name addresses, paths and sandboxes. `more`: settings of all
-    variants. Raises UsageError before anything begins.
+    yours, and may import solvers and name addresses, paths and sandboxes. The rest are settings of
+    all variants, by their flags' names. Raises UsageError before anything begins.
     """
-    plan = plan_suite(file, tasks, variants, trials, dataset, n, dict(more), trust=trust)
+    given = {name: value for name, value in more.items() if value is not None}
+    plan = plan_suite(file, tasks, variants, trials, dataset, n, given, trust=trust)
     plan.suite.change_executor(executor, {})
     return run_plan(plan, workers, budget, path_or_none(data), path_or_none(out), view, command)
 
