@@ -68,7 +68,7 @@ class Reproduction:
         return f"<Reproduction {self.task.id}: {self.outcome.status}, {self.path}>"
 
     def __str__(self) -> str:
-        """The verdict, the numbers, the cost and the folder, in a paragraph."""
+        """The verdict, then the numbers, the cost and the folder, a line each."""
         from autoreproduce.runner.summary import summary_text
 
         return summary_text(self.outcome, self.path, self.task, self.earlier)

@@ -6,7 +6,6 @@ The terminal and a notebook show the same lines.
 from __future__ import annotations
 
 import html
-import textwrap
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from autoreproduce.trials.trial import Outcome
 
 Facts = list[tuple[str, str]]  # label and value
-MANY = ("claim", "ordering")  # facts of which there may be dozens
-MOST_SHOWN = 4  # of them in a paragraph
 COLOURS = {"good": "#1a7f37", "mixed": "#9a6700", "bad": "#cf222e", "open": "#0969da"}
 
 
@@ -67,15 +64,16 @@ def places(folder: Path) -> Facts:
 def summary_text(
     outcome: Outcome | None, folder: Path, task: Task | None = None, earlier: bool = False
 ) -> str:
-    """The same as a paragraph, for `print`."""
+    """The same with the places, as lines for `print`."""
     judged, facts = summary(outcome, folder, task, earlier)
-    claims = [fact for fact in facts if fact[0] in MANY]
-    shown = [fact for fact in facts if fact not in claims[MOST_SHOWN:]]
-    left = [("and", f"{len(claims) - MOST_SHOWN} more lines in the report")]
-    shown += left if len(claims) > MOST_SHOWN else []
-    said = "; ".join(f"{label} {value}" for label, value in shown)
-    text = f"{judged.sentence.rstrip('.')}. {said}. Folder: {folder}"
-    return textwrap.fill(clean(text), 90, break_long_words=False, break_on_hyphens=False)
+    return labelled(judged, [*facts, ("folder", str(folder)), *places(folder)])
+
+
+def labelled(judged: Headline, facts: Facts) -> str:
+    """The sentence, and a line a fact."""
+    width = max(len(label) for label, _ in facts)
+    lines = (f"  {label + ':':<{width + 1}}  {clean(value)}" for label, value in facts)
+    return "\n".join([clean(judged.sentence), *lines])
 
 
 def summary_html(outcome: Outcome | None, folder: Path, task: Task | None = None) -> str:
@@ -99,7 +97,7 @@ def _origin_facts(found: Evidence, earlier: bool) -> Facts:
     facts = []
     if earlier:
         facts.append(
-            ("ended earlier", "nothing was run now; --out names another folder for a new trial")
+            ("ended earlier", "nothing was run now; another `out` folder begins a new trial")
         )
     if found.record is not None and found.record.replayed is not None:
         facts.append(("replayed", replay_words(found.record.replayed)))

@@ -3,6 +3,7 @@
 import inspect
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -92,10 +93,14 @@ def test_the_package_names_the_error_that_all_raise() -> None:
     assert raised.value.kind == "usage" and raised.value.fix in str(raised.value)
 
 
-def test_printed_it_is_a_paragraph_and_not_the_paper(done: Reproduction) -> None:
-    text = str(done)
-    assert len(text) < 1500 and str(done.path) in text.replace("\n", " ")
-    assert "model calls" in text.replace("\n", " ") and "squared error" in text.replace("\n", " ")
+def test_printed_it_is_labelled_lines_and_not_the_paper(done: Reproduction) -> None:
+    first, *lines = str(replace(done, earlier=True)).splitlines()
+    assert first == done.outcome.sentence and len("".join(lines)) < 1500
+    facts = {label.strip(): value.strip() for label, _, value in (x.partition(":") for x in lines)}
+    assert facts["ended earlier"].startswith("nothing was run now")
+    assert "model calls" in facts["cost"] and "squared error" in facts
+    assert facts["folder"] == str(done.path) and facts["report"] == str(done.report)
+    assert "ended earlier" not in str(done)
     assert repr(done) == f"<Reproduction {done.task.id}: measured, {done.path}>"
 
 

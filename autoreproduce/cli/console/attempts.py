@@ -22,7 +22,7 @@ from autoreproduce.cli.options import RequireWord
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.report.headline import Headline
 from autoreproduce.evaluation.report.wording import clean
-from autoreproduce.runner.summary import Facts, places, summary
+from autoreproduce.runner.summary import Facts, labelled, places, summary
 
 if TYPE_CHECKING:
     from autoreproduce.claims.verdicts.trial_verdict import TrialVerdict
@@ -122,10 +122,8 @@ def _takes_colour(stream: TextIO, kind: str) -> bool:
 
 
 def _write_lines(stream: TextIO, judged: Headline, facts: Facts, colour: bool) -> None:
-    sentence = clean(judged.sentence)
     if not colour:
-        text = [sentence, *(f"  {label}  {clean(value)}" for label, value in _aligned(facts))]
-        stream.write("\n" + "\n".join(text) + "\n")
+        stream.write(f"\n{labelled(judged, facts)}\n")
         return
     from rich.console import Console
     from rich.padding import Padding
@@ -134,7 +132,7 @@ def _write_lines(stream: TextIO, judged: Headline, facts: Facts, colour: bool) -
 
     console = Console(file=stream)
     console.print()
-    console.print(Text(sentence, style=f"bold {COLOURS[judged.level]}"))
+    console.print(Text(clean(judged.sentence), style=f"bold {COLOURS[judged.level]}"))
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(max_width=WIDEST_LABEL)
     table.add_column(overflow="fold")
@@ -145,11 +143,6 @@ def _write_lines(stream: TextIO, judged: Headline, facts: Facts, colour: bool) -
     for label, value in facts:  # a path is in one piece, to be copied
         if label in PLACES:
             console.print(Text.assemble((f"  {label}:  ", "dim"), clean(value)), soft_wrap=True)
-
-
-def _aligned(facts: Facts) -> Facts:
-    width = max(len(label) for label, _ in facts)
-    return [(f"{label}:".ljust(width + 1), value) for label, value in facts]
 
 
 def command_line() -> str:
