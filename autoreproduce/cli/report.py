@@ -31,7 +31,11 @@ def report(
         bool, typer.Option("--pdf", help="also make a PDF of a trial's, with Chromium")
     ] = False,
 ) -> None:
-    """Write a trial's report again, or a suite's static site."""
+    """Write a trial's report again, or a suite's static site.
+
+    A trial's report.html is one file that needs no other: mail it as it is. A suite's index.html
+    links its trials' reports: send them too.
+    """
     from autoreproduce.trials.folders import trials_below
 
     if trials_below(folder) not in ([], [folder]):

@@ -1,6 +1,7 @@
 """The free scorers over real trial folders."""
 
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from autoreproduce.evaluation.judging.blind import blind
 from autoreproduce.evaluation.judging.submitted_code import Program, read_program
 from autoreproduce.evaluation.scorers import SCORERS, Setup, open_scorers
 from autoreproduce.evaluation.scorers.execution import classify
+from autoreproduce.evaluation.scorers.integrity import VALUES
 from autoreproduce.evaluation.scorers.lineage import hits
 from autoreproduce.evaluation.structure.compare import (
     closeness,
@@ -389,3 +391,9 @@ def test_a_part_that_the_reference_shows_must_be_held_in_a_program_s_whole():
 def test_a_program_that_shows_a_part_of_itself_is_held_against_all_of_the_reference():
     assert agreements(WHOLE, PART)["parameter tensors"] == pytest.approx(0.9)
     assert agreements(PART, PART)["input shapes"] == 1
+
+
+def test_the_handbook_names_each_value_of_integrity() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text()
+    row = next(line for line in page.splitlines() if line.startswith("| `integrity` |"))
+    assert all(f"{value:g} {word}" in row for word, value in VALUES.items())

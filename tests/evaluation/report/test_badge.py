@@ -6,8 +6,9 @@ from xml.etree import ElementTree
 import pypdfium2
 import pytest
 from report_trials import HOSTILE, darcy, record, whole_trial
+from typer.testing import CliRunner
 
-from autoreproduce.cli.report import BROWSERS, write_badge, write_pdf
+from autoreproduce.cli.report import BROWSERS, app, write_badge, write_pdf
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.report import write_report
 
@@ -35,6 +36,12 @@ def test_what_has_not_ended_or_was_altered_has_no_badge(tmp_path):
     path.write_text(path.read_text().replace("0.0318", "0.0001"))
     with pytest.raises(UsageError, match="make the badge of a trial as it ended"):
         write_badge(folder)
+
+
+def test_the_help_of_report_says_which_page_can_be_mailed():
+    told = " ".join(CliRunner().invoke(app, ["report", "--help"]).output.split())
+    assert "report.html is one file that needs no other" in told
+    assert "index.html links" in told
 
 
 def test_without_a_browser_the_error_names_one_to_install(tmp_path, monkeypatch):
