@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from autoreproduce.config import Settings
+from autoreproduce.models.budget import Budget
 from autoreproduce.models.prices import Usage, price_of
 from autoreproduce.runner.past_trials import (
     TOKENS,
@@ -269,3 +270,21 @@ def dollar_words(dollars: float) -> str:
     if 0 < dollars < 1:
         return f"${dollars:.2g}"
     return f"${dollars:,.2f}" if dollars < 10 else f"${dollars:,.0f}"
+
+
+def time_words(value: float) -> str:
+    """Hours or minutes, rounded as an estimate is: "0.4", "7.5", "139"."""
+    return f"{round(value, 2):.2g}" if value < 9.95 else f"{value:,.0f}"
+
+
+def budget_notes(budget: str | None, whole: Estimate) -> list[str]:
+    """That a budget is below the estimate. Raises UsageError for one that cannot be read."""
+    limit = Budget.parse(budget)
+    dollars, tokens = whole["dollars"], whole["tokens"]
+    if dollars and limit.limit_dollars is not None and limit.limit_dollars < dollars.value:
+        likely = spread_words(dollars, dollar_words)
+    elif tokens and limit.limit_tokens is not None and limit.limit_tokens < tokens.value:
+        likely = spread_words(tokens, "{:,.0f} tokens".format)
+    else:
+        return []
+    return [f"The budget of {budget} may not suffice: about {likely} is likely."]

@@ -16,7 +16,7 @@ from autoreproduce.files.confined import confined
 from autoreproduce.models.prices import Usage, price_of, why_free
 from autoreproduce.models.tape import find_tape
 from autoreproduce.papers import read_paper
-from autoreproduce.runner.estimate import Estimate, estimate
+from autoreproduce.runner.estimate import Estimate, budget_notes, estimate
 from autoreproduce.runner.open_models import check_names
 from autoreproduce.runner.past_trials import TrialKind, earlier_trials, text_tokens
 
@@ -87,7 +87,7 @@ def preview_trial(
         notes.append("without a model the shipped tape answers: its tokens cost nothing")
     named = f"{task.method} on {task.dataset}" if task.method and task.dataset else task.id
     what = f"{named} ({task.id}, {task.profile})"
-    notes += price_notes(settings)
+    notes += price_notes(settings) + budget_notes(settings.budget.total, each)
     return Preview(what, solver, model_words(settings), facts, each, notes=notes)
 
 
@@ -109,7 +109,7 @@ def preview_paper(source: PaperSource, settings: Settings, names: Sequence[str] 
         notes.append(f"planning comes first: 1 or 2 calls, {low:,} to {2 * low:,} tokens in")
     wanted = TrialKind(source.id, "full", "autoreproduce", paper=facts.tokens)
     each = estimate(wanted, settings, earlier_trials(settings.runs_dir))
-    notes += price_notes(settings)
+    notes += price_notes(settings) + budget_notes(settings.budget.total, each.times(count))
     model = model_words(settings)
     return Preview(facts.title, "autoreproduce", model, facts, each, count, notes)
 

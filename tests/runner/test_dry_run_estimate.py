@@ -117,6 +117,12 @@ def test_a_dry_run_needs_no_model_and_leaves_nothing(tmp_path: Path, monkeypatch
     ]
     local = CliRunner().invoke(app, [*of_trial, "--dry-run", "--model", "ollama:qwen3"])
     assert "so it costs $0" in local.stdout and "$0.00" in local.stdout
+    priced = [*of_trial, "--dry-run", "--price", "1,0.1,10", "--budget"]
+    said = CliRunner().invoke(app, [*priced, "0.01"]).stdout
+    assert said.count("The budget of 0.01 may not suffice: about $0.") == 1
+    said = CliRunner().invoke(app, [*priced, "1k tokens"]).stdout
+    assert "The budget of 1k tokens may not suffice: about " in said
+    assert "suffice" not in CliRunner().invoke(app, [*priced, "$100"]).stdout
     plan = CliRunner().invoke(app, ["plan", "paper.md"])
     assert plan.exit_code == 0, plan.output
     assert "1 references, 1 tables with 4 numbers" in plan.stdout

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from autoreproduce.evaluation.report.wording import clean, phase_words, plural, short_count
-from autoreproduce.runner.estimate import Estimate, dollar_words, spread_words
+from autoreproduce.runner.estimate import Estimate, dollar_words, spread_words, time_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -136,7 +136,7 @@ def _shown(part: Estimate, unknown: str) -> list[str]:
         "input": _tokens,
         "output": _tokens,
     }
-    ways |= {"dollars": dollar_words, "seconds": lambda seconds: f"{seconds / 60:.2g}"}
+    ways |= {"dollars": dollar_words, "seconds": lambda seconds: time_words(seconds / 60)}
     return [spread_words(part[name], way, unknown) for name, way in ways.items()]
 
 

@@ -2,7 +2,8 @@
 
 import json
 import sys
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,15 @@ from autoreproduce.models.budget import Budget
 from autoreproduce.plugins.suites.checks import check_solvers
 from autoreproduce.plugins.suites.finished_trials import check
 from autoreproduce.plugins.suites.plan import Plan, Planned
-from autoreproduce.runner.estimate import Estimate, dollar_words, estimate, spread_words
+from autoreproduce.runner.estimate import (
+    Estimate,
+    Likely,
+    budget_notes,
+    dollar_words,
+    estimate,
+    spread_words,
+    time_words,
+)
 from autoreproduce.runner.open_models import check_names
 from autoreproduce.runner.past_trials import TrialKind, earlier_trials, text_tokens
 
@@ -51,7 +60,7 @@ def print_estimate(
         ]
         print(json.dumps({"event": "plan", **head, "rows": lines, "all": whole.as_json()}))
     else:
-        _print(head, rows, whole, workers)
+        _print(head, rows, workers)
 
 
 def _estimates(plan: Plan, finished: Collection[Planned]) -> list[Line]:
@@ -79,11 +88,12 @@ def _wanted(plan: Plan, planned: Planned) -> TrialKind:
     return TrialKind(planned.task, profile, plan.solver(planned.variant), task.writes, paper)
 
 
-def _print(head: dict[str, Any], rows: list[Line], whole: Estimate, workers: int) -> None:
+def _print(head: dict[str, Any], rows: list[Line], workers: int) -> None:
     from rich.console import Console
 
     console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 140)
-    known = [part for _, _, part in rows if part.like]
+    whole = reduce(Estimate.plus, [_as_shown(part) for _, _, part in rows], Estimate())
+    known = [_as_shown(part) for _, _, part in rows if part.like]
     named = "all"
     if known and not whole.like:  # of a solver nothing is known: what the others may take
         named, whole = "all known", reduce(Estimate.plus, known, Estimate())
@@ -97,7 +107,7 @@ def _print(head: dict[str, Any], rows: list[Line], whole: Estimate, workers: int
     hours = f"about {spread_words(seconds.times(1 / at_once), _hours)}" if seconds else "unknown"
     print(f"Hours, {workers} at once, {named}: {hours}. Budget: {head['budget'] or 'none'}.")
     print(f"Folder: {head['folder']}")
-    for note in _notes(rows):
+    for note in (*_notes(rows), *budget_notes(head["budget"], whole)):
         print(note)
 
 
@@ -155,4 +165,23 @@ def _estimate_cells(part: Estimate) -> list[str]:
 
 
 def _hours(seconds: float) -> str:
-    return f"{seconds / 3600:.2g}"
+    return time_words(seconds / 3600)
+
+
+def _as_shown(part: Estimate) -> Estimate:
+    """Rounded as its cells are, so that the last row is the sum of what one reads."""
+    ways: dict[str, Callable[[float], float]] = {
+        "calls": round,
+        "tokens": lambda value: float(f"{value:.3g}"),
+        "dollars": lambda value: _number(dollar_words(value)),
+        "seconds": lambda value: 3600 * _number(_hours(value)),
+    }
+    figures = {
+        name: of and Likely(*map(way, of)) for name, way in ways.items() for of in [part[name]]
+    }
+    tokens = figures.pop("tokens")
+    return replace(part, figures={**figures, "input": tokens, "output": tokens and tokens.times(0)})
+
+
+def _number(words: str) -> float:
+    return float(words.lstrip("$").replace(",", ""))

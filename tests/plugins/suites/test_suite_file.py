@@ -263,6 +263,30 @@ def test_the_estimate_rests_on_the_earlier_trials_most_like_it(
     assert not (tmp_path / "out").exists()
 
 
+def test_an_estimate_s_sums_are_those_of_the_figures_shown(
+    tmp_path: Path, in_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = Plan(
+        read_suite(lay_out(tmp_path / "s", ("one", "two"))), parse_changes(["profile=full"])
+    )
+    plan.choose()
+    identity = plan.settings(plan.trials[0].variant).identity()
+    for task in ("one", "two"):  # 17.67 calls and 139 hours each
+        for number, calls in enumerate((17, 18, 18)):
+            earlier(tmp_path / "runs", f"{task}{number}", identity, 1.0, calls, task)
+            path = tmp_path / "runs" / f"{task}{number}" / "outcome.json"
+            path.write_text(json.dumps({**json.loads(path.read_text()), "seconds": 139 * 3600}))
+    print_estimate(plan, tmp_path / "out", 1, None, as_json=False)
+    said = capsys.readouterr().out
+    rows = [line.split() for line in said.splitlines() if line.startswith(("one", "two", "all"))]
+    calls = [row[3 if row[0] == "all" else 4] for row in rows]
+    assert calls == ["18", "18", "36"], said
+    assert "139" in said and "278" in said and "e+" not in said
+    assert "may not suffice" not in said
+    print_estimate(plan, tmp_path / "out", 1, "$1.50", as_json=False)
+    assert "The budget of $1.50 may not suffice: about $2.00 is likely." in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("width", [80, 160])
 def test_an_estimate_fits_a_narrow_terminal(
     width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
