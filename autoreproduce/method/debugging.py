@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 MOST_SCRIPTS = 3  # that one question may look with
 SCRIPT_SECONDS = 60.0
+GO_ON = "Answer what is asked above."
 IN_A_COPY = 'd=$(mktemp -d) && trap \'rm -rf "$d"\' EXIT && cp -r . "$d" && cd "$d" || exit 1'
 
 
@@ -53,7 +54,10 @@ def fix(
     """
     shown = prompt_values(bench, phase, run, _files_to_show(bench, phase, run))
     values = {**shown, "analysis": analysis, "problem": problem, "history": history}
-    return carry_out(bench, phase.file, "debug/edit", {"EDIT", "BASH", "CANNOT"}, analysis, values)
+    allowed = {"EDIT", "BASH", "CANNOT"}
+    return carry_out(
+        bench, phase.file, "debug/edit", allowed, analysis, values, installing_mends=True
+    )
 
 
 def fix_once(bench: Workbench, phase: Phase, run: Run, problem: str, history: Sequence[str]) -> str:
@@ -82,7 +86,13 @@ def prompt_values(
 
 
 def carry_out(
-    bench: Workbench, file: str, prompt: str, allowed: set[str], why: str, values: dict[str, Any]
+    bench: Workbench,
+    file: str,
+    prompt: str,
+    allowed: set[str],
+    why: str,
+    values: dict[str, Any],
+    installing_mends: bool = False,
 ) -> str:
     """Ask for a command and carry it out; the line about it for the history. One that cannot be
     carried out is asked for again in the same conversation.
@@ -92,7 +102,8 @@ def carry_out(
     def done(parsed: Parsed) -> str | ToShow:
         if isinstance(parsed.command, Bash):
             if installs(parsed.command.command) or not may_look:
-                return bench.install(parsed.command)
+                installed = bench.install(parsed.command)
+                return installed if installing_mends else ToShow(f"{installed}\n{GO_ON}")
             scripts.append(parsed.command.command)
             return ToShow(_look(bench, scripts))
         if isinstance(parsed.command, Cannot):
@@ -116,7 +127,7 @@ def _look(bench: Workbench, scripts: Sequence[str]) -> str:
     command = f"{IN_A_COPY}\n{scripts[-1]}"
     run = bench.run(command, min(SCRIPT_SECONDS, bench.run_seconds), "look")
     left = MOST_SCRIPTS - len(scripts)
-    return f"It gave: {run.report}\nAnswer what is asked above ({left} more scripts may be run)."
+    return f"It gave: {run.report}\n{GO_ON} ({left} more scripts may be run)"
 
 
 def _files_to_show(bench: Workbench, phase: Phase, run: Run) -> list[str]:

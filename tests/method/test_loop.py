@@ -298,10 +298,9 @@ def test_an_analysis_without_a_usable_reply_costs_the_attempt(tmp_path: Path) ->
     assert "were empty" in code.variables[2]["history"][0]
 
 
-@pytest.mark.slow
-def test_bash_installs_a_package_that_the_program_then_imports(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the one wheel that there is: tinypkg, whose VALUE is 42."""
     wheels = tmp_path / "wheels"
     wheels.mkdir()
     info = "tinypkg-1.0.dist-info"
@@ -314,6 +313,24 @@ def test_bash_installs_a_package_that_the_program_then_imports(
         )
         wheel.writestr(f"{info}/RECORD", "")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
+    return wheels
+
+
+@pytest.mark.slow
+def test_what_a_review_asks_for_is_still_due_after_a_package(tmp_path: Path, wheels: Path) -> None:
+    asked = edit("import tinypkg\nprint(tinypkg.VALUE)", "1 1")
+    code = Scripted(edit("x = 1"), "Bash pip install tinypkg", asked)
+    research = Scripted("UPDATE\n## Feedback\nprint it", "SUBMIT")
+    ended, _ = run(tmp_path, code, research, build_find_links=str(wheels))
+    assert (ended.status, ended.attempts) == ("matched", 1)
+    assert ended.run is not None and ended.run.execution.stdout == "42\n"
+    assert "pip install tinypkg` installed\nAnswer what is asked" in code.sent_back[0]
+
+
+@pytest.mark.slow
+def test_bash_installs_a_package_that_the_program_then_imports(
+    tmp_path: Path, wheels: Path
+) -> None:
     code = Scripted(
         edit("import tinypkg\nprint(tinypkg.VALUE)"),
         "tinypkg is missing",
