@@ -57,7 +57,7 @@ def test_long_names_of_choices_leave_room_for_their_values():
     curve = specification_curves(verdict().model_copy(update={"readings": found}))[0]
     labels = [one.label for one in curve.options]
     assert [one.rpartition("…")[2] for one in labels] == ["=none (default)", "=ridge"]
-    assert all(len(one) == 40 for one in labels)
+    assert all(len(one) == 38 for one in labels)
 
 
 def test_numbers_at_the_ends_of_lines_do_not_cover_one_another():

@@ -17,7 +17,7 @@ from autoreproduce.evaluation.report.claims_table import LEVEL_OF_WORD
 from autoreproduce.evaluation.report.wording import number, percent
 
 WIDTH, LEFT, TOP, HEIGHT, ROW, LETTER = 720, 220, 16, 170, 18, 10
-MARGIN = 40  # letters
+MARGIN = 38  # letters
 
 
 @dataclass(frozen=True)
