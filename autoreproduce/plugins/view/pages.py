@@ -10,7 +10,7 @@ from autoreproduce.evaluation.report.evidence import gather, history, text_in
 from autoreproduce.evaluation.report.page import page_content
 from autoreproduce.evaluation.report.timeline import lines, total
 from autoreproduce.evaluation.report.versions import tracked_files
-from autoreproduce.evaluation.report.wording import clean, money
+from autoreproduce.evaluation.report.wording import money
 from autoreproduce.evaluation.tables.rows import read_rows
 from autoreproduce.files.tree import Tree
 from autoreproduce.plugins import found_at, table
@@ -18,7 +18,7 @@ from autoreproduce.plugins.view.drawn import plots
 from autoreproduce.plugins.view.library import Library, UnknownKeyError
 from autoreproduce.plugins.view.listed import ListedSuite, ListedTrial
 from autoreproduce.plugins.view.processes import Processes, may_resume, suite_process
-from autoreproduce.plugins.view.rows import COLUMNS, UNMASKED, RowQuery, row_page
+from autoreproduce.plugins.view.rows import COLUMNS, FILTERS, UNMASKED, RowQuery, row_page
 from autoreproduce.trials.live import read_output, read_written
 from autoreproduce.trials.printed import printed_rows
 from autoreproduce.trials.steps import Step
@@ -37,8 +37,9 @@ def trial_list(
     return {
         "rows": row_page(found, query),
         "running": sum(trial.running for trial in found),
-        "tasks": sorted(map(clean, {trial.task for trial in found})),
-        "variants": sorted(map(clean, {trial.variant for trial in found})),
+        "filters": {
+            name: sorted({value(trial) for trial in found}) for name, value in FILTERS.items()
+        },
         "masked": masked,
         "known": known,
         "columns": [name for name in known if name in (query.columns or known)],

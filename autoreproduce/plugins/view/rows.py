@@ -35,6 +35,11 @@ COLUMNS: Mapping[str, Callable[[ListedTrial], Value]] = {
     "time": lambda trial: trial.seconds,
     "begun": lambda trial: trial.record.created if trial.record else None,
 }
+FILTERS: Mapping[str, Callable[[ListedTrial], str]] = {  # a choice each
+    "task": lambda trial: clean(trial.task),
+    "variant": lambda trial: clean(trial.variant),
+    "state": lambda trial: clean(trial.status),
+}
 UNMASKED = ("verdict", "metric")  # columns that mean nothing of masked functions
 
 
@@ -45,6 +50,7 @@ class RowQuery:
     search: str = ""
     task: str = ""
     variant: str = ""
+    state: str = ""
     sort: str = ""
     down: bool = False
     page: int = 1
@@ -91,8 +97,7 @@ def query_of(given: Mapping[str, str], columns: Sequence[str] = ()) -> RowQuery:
     number, sort = given.get("page", ""), given.get("sort", "")
     return RowQuery(
         search=given.get("search", "")[:200],
-        task=given.get("task", ""),
-        variant=given.get("variant", ""),
+        **{name: given.get(name, "") for name in FILTERS},
         sort=sort if sort in COLUMNS else "",
         down=given.get("down") == "1",
         page=int(number) if number.isdecimal() and len(number) < 9 else 1,
@@ -113,9 +118,8 @@ def row_page(trials: Sequence[ListedTrial], query: RowQuery) -> RowPage:
 
 
 def _is_wanted(trial: ListedTrial, query: RowQuery, words: list[str]) -> bool:
-    if query.task and clean(trial.task) != query.task:
-        return False
-    if query.variant and clean(trial.variant) != query.variant:
+    asked = ((getattr(query, name), value) for name, value in FILTERS.items())
+    if any(wanted and value(trial) != wanted for wanted, value in asked):
         return False
     text = _text(trial) if words else ""
     return all(word in text for word in words)

@@ -398,10 +398,12 @@ def test_a_list_is_sorted_over_all_its_pages_and_what_is_unknown_is_last(many: P
     assert 'aria-sort="ascending"><a href="?task=task+1&amp;sort=dollars&amp;down=1">' in by_cost
 
 
-def test_rows_are_found_by_task_variant_and_words(many: Path) -> None:
+def test_rows_are_found_by_task_variant_state_and_words(many: Path) -> None:
     pages = client_of(many)
     assert "225 of 451 found" in pages.get("/?task=task+1").text
     assert "450 of 451 found" in pages.get("/", params={"variant": NAME}).text
+    running = pages.get("/?state=running").text
+    assert labels(running) == ["alone"] and "<option selected>running</option>" in running
     assert labels(pages.get("/?search=BIG+partly").text) == ["big 007"]
     assert labels(pages.get("/?search=full+run+running").text) == ["alone"]
     nothing = pages.get("/", params={"search": HOSTILE}).text
