@@ -20,6 +20,7 @@ def test_importing_the_contracts_runs_nothing_heavy() -> None:
         "dataclasses",
         "typing",
         "autoreproduce.contracts",
+        "autoreproduce.errors",
         "pkgutil",  # in __getattr__ alone, as is:
         "autoreproduce.plugins",
         "autoreproduce.benchmarks",  # for types alone, as all that follow
