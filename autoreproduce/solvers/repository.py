@@ -101,7 +101,7 @@ class RepositoryBench(Workbench):
                     parse_python(text)
                 except SyntaxError as error:
                     line = f", line {error.lineno}" if error.lineno else ""
-                    raise CommandError(f"{name}{line} would be no Python ({error.msg})") from None
+                    raise CommandError(f"{name}{line} isn't Python ({error.msg})") from None
         super().write(files, subject, why)
 
 

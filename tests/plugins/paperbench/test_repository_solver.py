@@ -52,7 +52,7 @@ def test_a_reply_that_is_no_python_is_asked_again_and_a_file_that_fails_is_repor
     [warning] = [each for each in done.outcome.warnings if "run.py was not written" in each]
     assert "isn't Python" in warning
     prompts = [request.messages[-1]["content"] for request in server.requests]
-    assert any("run.py, line 1 would be no Python" in text for text in prompts)
+    assert any("run.py, line 1 isn't Python" in text for text in prompts)
 
 
 @pytest.mark.slow
