@@ -97,15 +97,18 @@ def carry_out(
     """Ask for a command and carry it out; the line about it for the history. One that cannot be
     carried out is asked for again in the same conversation.
     """
-    scripts, may_look = list[str](), getattr(bench.sandbox, "isolated", True)
+    shown, may_look = list[str](), getattr(bench.sandbox, "isolated", True)
 
     def done(parsed: Parsed) -> str | ToShow:
         if isinstance(parsed.command, Bash):
-            if installs(parsed.command.command) or not may_look:
-                installed = bench.install(parsed.command)
-                return installed if installing_mends else ToShow(f"{installed}\n{GO_ON}")
-            scripts.append(parsed.command.command)
-            return ToShow(_look(bench, scripts))
+            installing = installs(parsed.command.command) or not may_look
+            if installing and installing_mends:
+                return bench.install(parsed.command)
+            if len(shown) == MOST_SCRIPTS:
+                raise CommandError(f"{MOST_SCRIPTS} scripts were run already: edit now")
+            gave = bench.install(parsed.command) if installing else _look(bench, parsed.command)
+            shown.append(gave)
+            return ToShow(f"{gave}\n{GO_ON} ({MOST_SCRIPTS - len(shown)} more scripts may be run)")
         if isinstance(parsed.command, Cannot):
             raise GaveUpError(parsed.command.reason)
         reason = why or parsed.thought
@@ -120,14 +123,11 @@ def carry_out(
         return str(error)
 
 
-def _look(bench: Workbench, scripts: Sequence[str]) -> str:
-    """What the latest script gives. Raises CommandError if there were too many."""
-    if len(scripts) > MOST_SCRIPTS:
-        raise CommandError(f"{MOST_SCRIPTS} scripts were run already: edit now")
-    command = f"{IN_A_COPY}\n{scripts[-1]}"
+def _look(bench: Workbench, script: Bash) -> str:
+    """What a script gives in a copy of the program's folder."""
+    command = f"{IN_A_COPY}\n{script.command}"
     run = bench.run(command, min(SCRIPT_SECONDS, bench.run_seconds), "look")
-    left = MOST_SCRIPTS - len(scripts)
-    return f"It gave: {run.report}\n{GO_ON} ({left} more scripts may be run)"
+    return f"It gave: {run.report}"
 
 
 def _files_to_show(bench: Workbench, phase: Phase, run: Run) -> list[str]:

@@ -16,7 +16,7 @@ from autoreproduce.agents.agent import ToShow
 from autoreproduce.agents.commands import ShowSection, Update
 from autoreproduce.errors import CommandError, ReplyError
 from autoreproduce.method.choices import correct_choices, reviewed_lines
-from autoreproduce.method.debugging import carry_out, prompt_values
+from autoreproduce.method.debugging import GO_ON, carry_out, prompt_values
 from autoreproduce.method.time_prediction import prediction
 from autoreproduce.method.workbench import CHECKLIST
 from autoreproduce.papers.passages import nearest_within
@@ -64,8 +64,10 @@ def _feedback(bench: Workbench, phase: Phase, run: Run, earlier: Sequence[str]) 
     """What must change, None if the research agent submits; a corrected summary is stored."""
     limit = phase.full_run_minutes(bench)
     stage = CHECKLIST if bench.reads_paper else phase.stage
+    may_ask, shown = bool(bench.paper) and not bench.reads_paper, list[str]()
     values = {
         **prompt_values(bench, phase, run, phase.others),
+        "may_ask": may_ask,
         "stage": stage,
         "earlier": earlier,
         "limit": limit,
@@ -73,8 +75,6 @@ def _feedback(bench: Workbench, phase: Phase, run: Run, earlier: Sequence[str]) 
         "choices": reviewed_lines(bench) if phase.watched else (),
         "passages": "" if bench.reads_paper else _passages(bench, phase.stage),
     }
-
-    may_ask, shown = bool(bench.paper) and not bench.reads_paper, list[str]()
 
     def corrected(parsed: Parsed) -> Parsed | ToShow:
         if isinstance(parsed.command, ShowSection):
@@ -88,7 +88,6 @@ def _feedback(bench: Workbench, phase: Phase, run: Run, earlier: Sequence[str]) 
         return parsed
 
     allowed = {"UPDATE", "SUBMIT", *(["SECTION"] if may_ask else [])}
-    values["may_ask"] = may_ask
     command = bench.research.ask_and_apply("debug/review", allowed, corrected, **values).command
     return bench.blank(command.feedback) if isinstance(command, Update) else None
 
@@ -115,7 +114,7 @@ def next_section(bench: Workbench, heading: str, shown: list[str]) -> str:
         raise CommandError(f"{MOST_SECTIONS} sections were shown already: answer now")
     shown.append(heading.casefold())
     text = _section(bench, heading, shown.count(shown[-1]) - 1)
-    return f"{heading}:\n{text}\n\nAnswer what is asked above."
+    return f"{heading}:\n{text}\n\n{GO_ON}"
 
 
 def _section(bench: Workbench, heading: str, earlier: int) -> str:

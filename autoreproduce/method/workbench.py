@@ -206,7 +206,7 @@ class Workbench:
         """Run the program as a step. Result files of an earlier run are removed first.
 
         `watched`: the probe sees what it does. `counted`: its result is measured, so decoys stand
-        in for the test targets. `continued`: from the last run's checkpoint, and sees
+        in for the test targets. `continued`: it goes on from the last run's checkpoint, on
         the same draw of the data. One that counts is a step, too, if the user interrupts it.
         """
         asked, replayed = {"command": command, "files": self.files}, self.trial.replaying

@@ -328,6 +328,15 @@ def test_what_a_review_asks_for_is_still_due_after_a_package(tmp_path: Path, whe
 
 
 @pytest.mark.slow
+def test_packages_alone_do_not_keep_a_review_s_wish_waiting(tmp_path: Path, wheels: Path) -> None:
+    code = Scripted(edit("x = 1"), *["Bash pip install tinypkg"] * 4, edit("x = 2", "1 1"))
+    research = Scripted("UPDATE\n## Feedback\nx is two", "SUBMIT")
+    ended, bench = run(tmp_path, code, research, build_find_links=str(wheels))
+    assert ended.status == "matched" and bench.files["method.py"] == "x = 2\n"
+    assert "3 scripts were run already: edit now" in code.sent_back[3]
+
+
+@pytest.mark.slow
 def test_bash_installs_a_package_that_the_program_then_imports(
     tmp_path: Path, wheels: Path
 ) -> None:
