@@ -140,7 +140,7 @@ class Sandbox(Protocol):
         ...
 
 
-Need = Literal["model", "functions", "reference"]
+Need = str  # "model", "reference", or what a plugin's tasks ask for (`Plugin.asks`)
 
 
 @dataclass(frozen=True)

@@ -73,9 +73,7 @@ class Task(BaseModel):
     """One experiment under one profile, ready for a solver.
 
     `instruction` is what the solver is asked; `preprocess` is the text of the data code that it is
-    given; `digest` is the paper in our words. `folder` is None for an ad-hoc task. `writes` says
-    what is to be written: a whole program, the masked functions of a repository, or a repository
-    for a whole paper, of which no number is wanted.
+    given; `digest` is the paper in our words. `folder` is None for an ad-hoc task.
     """
 
     PATHS: ClassVar = ("folder", "paper_file", "data_dir", "decoy_dir")
@@ -85,7 +83,9 @@ class Task(BaseModel):
     benchmark_options: dict[str, Any] = Field(
         {}, description="what that benchmark must be opened with to load the task again"
     )
-    writes: Literal["program", "functions", "repository"] = "program"
+    writes: str = Field(
+        "program", description="program, repository, or what a plugin's own tasks ask for"
+    )
     arxiv_id: str | None = None
     title: str = ""
     method: str = ""
@@ -160,6 +160,21 @@ class Task(BaseModel):
         return self.model_copy(
             update={**alike, "metric": Metric(name=""), "instruction": SEVERAL_EXPERIMENTS}
         )
+
+    @property
+    def wants_program(self) -> bool:
+        """True if a program is to be written whose numbers are held against the paper's."""
+        return self.writes == "program"
+
+    @property
+    def wants_repository(self) -> bool:
+        """True if code for the whole paper is to be written, graded and without a number."""
+        return self.writes == "repository"
+
+    @property
+    def wants_else(self) -> bool:
+        """True if something is to be written that only the task's plugin knows (`Plugin.asks`)."""
+        return not self.wants_program and not self.wants_repository
 
     @property
     def own(self) -> bool:

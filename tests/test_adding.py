@@ -34,11 +34,12 @@ PLUGIN = """
 from autoreproduce.plugins import Plugin
 
 plugin = Plugin(
-    solvers={"counts": "added_parts.sol:Counts"},
+    solvers={"counts": "added_parts.sol:Counts", "tallies": "added_parts.sol:Tallies"},
     sandboxes={"plain": "added_parts.san:Plain"},
     scorers={"parity": ("added_parts.sco:Parity", False)},
     executors={"one-by-one": "added_parts.exe:OneByOne"},
     benchmarks={"counting": "added_parts.ben:Counting"},
+    asks={"tally": "marks to tally"},
 )
 """
 
@@ -63,6 +64,12 @@ class Counts:
         count = float(sandbox.read("count.txt"))
         sandbox.write("metrics.json", json.dumps({"metrics": {"count": count}}).encode())
         return Submission("complete", "counted", "full_run", run=run)
+
+
+class Tallies(Counts):
+    """For the tasks that its package adds, and no other."""
+
+    needs = frozenset({"tally"})
 '''
 
 SANDBOX = '''
@@ -197,6 +204,29 @@ print(json.dumps({
     "scores": [(score.scorer, score.value) for score in scored.scores],
 }))
 """
+TALLIED = """
+import json
+from pathlib import Path
+from autoreproduce.benchmarks import open_benchmark
+from autoreproduce.config import Settings
+from autoreproduce.errors import UsageError
+from autoreproduce.runner.attempt import Request, attempt
+from autoreproduce.solvers.wanted import refuse_unwritten
+
+program = open_benchmark("counting").load("to-2", "full")
+settings = Settings(sandbox="plain")
+try:
+    attempt(Request(program, settings, solver="tallies", out=Path("refused")))
+except UsageError as error:
+    print(json.dumps(str(error)))
+tally = program.model_copy(update={"writes": "tally"})
+try:
+    refuse_unwritten(tally, "the solver basic")
+except UsageError as error:
+    print(json.dumps(str(error)))
+done = attempt(Request(tally, settings, solver="tallies", out=Path("trial")))
+print(json.dumps(done.outcome.model_dump(mode="json")))
+"""
 REFUSED = """
 import json, sys
 from pathlib import Path
@@ -268,6 +298,22 @@ def test_a_trial_by_an_added_solver_in_an_added_sandbox_is_scored_by_an_added_sc
     assert not outcome["recomputed"]  # a task of one's own has nothing to recompute from
     assert json.loads((tmp_path / "trial" / "sandbox.json").read_text())["name"] == "plain"
     assert found["scores"] == [["parity", 1.0]]
+
+
+def test_a_plugins_tasks_may_ask_for_what_the_kernel_never_heard_of(
+    added: Path, tmp_path: Path
+) -> None:
+    refused, unwritten, outcome = run(added, tmp_path, "-c", TALLIED)
+    assert refused == (
+        "to-2 isn't a task with marks to tally, which the solver tallies needs: take one of a "
+        "suite of marks to tally, e.g. counting"
+    )
+    assert unwritten == (
+        "to-2 is a task with marks to tally, which the solver basic cannot attempt: choose a task "
+        "that asks for a program, or --solver counts, tallies or autoreproduce"
+    )
+    assert (outcome["status"], outcome["metric"]) == ("measured", 2.0), outcome["reason"]
+    assert outcome["verdict"] == ""  # it's no program whose number a paper states
 
 
 @needs_suites

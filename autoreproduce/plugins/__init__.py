@@ -30,13 +30,16 @@ class Plugin:
     `command_app`. `subcommands`: more commands of a command that is a group, by "GROUP NAME".
     `observers`: functions of a trial's record, folder and observers that give a context manager of
     what watches it, or of None. `scored`: functions of a folder whose trials were scored. `api`:
-    functions of the Python API.
+    functions of the Python API. `asks`: what its tasks want that is neither a program nor a
+    repository, by `Task.writes`, in words ("masked functions"): only a solver attempts them whose
+    `needs` name it, or their benchmark's `method`.
     """
 
     solvers: Places = field(default_factory=dict)
     solver_kinds: Places = field(default_factory=dict)
     shared_kinds: tuple[str, ...] = ()
     benchmarks: Places = field(default_factory=dict)
+    asks: Mapping[str, str] = field(default_factory=dict)
     scorers: Mapping[str, tuple[str, bool]] = field(default_factory=dict)
     sandboxes: Places = field(default_factory=dict)
     executors: Places = field(default_factory=dict)
@@ -74,6 +77,11 @@ def table(kind: str) -> dict[str, Any]:
         for plugin in installed().values()
         for name, place in getattr(plugin, kind).items()
     }
+
+
+def asking_for(writes: str) -> Plugin:
+    """The plugin whose tasks want that; an empty one if it isn't installed, or nobody's do."""
+    return next((one for one in installed().values() if writes in one.asks), Plugin())
 
 
 def found_at(place: str) -> Any:

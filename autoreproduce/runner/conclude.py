@@ -71,7 +71,7 @@ def conclude(
     stays. Only a program that was to give a number has a verdict. Raises SandboxError if a run with
     another seed finds no sandbox; nothing else is raised.
     """
-    if task.writes != "program" or not measurement.wanted:
+    if not task.wants_program or not measurement.wanted:
         return
     if outcome.status != "measured":
         failed = verdict_in_words(outcome, task)

@@ -233,7 +233,7 @@ def _price(read: float, new: float, out: float | None, settings: Settings) -> fl
 
 def _by_tape(whole: Figures, wanted: TrialKind, settings: Settings) -> dict[str, Estimate]:
     """The figures by phase, as the calls of the tape that ships share them."""
-    if (wanted.solver, wanted.writes) != ("autoreproduce", "program"):
+    if not wanted.by_method:
         return {}
     shares, phases = tape_shares(), {}
     sums = {name: sum(part[name] for part in shares.values()) for name in ("calls", *TOKENS)}

@@ -24,6 +24,7 @@ from autoreproduce.models.prices import check_price, endpoint, why_free
 from autoreproduce.plugins import table
 from autoreproduce.runner.settings import refuse_sections
 from autoreproduce.solvers import KINDS, needs_of
+from autoreproduce.solvers.wanted import refuse_lacking
 from autoreproduce.task import Task
 from autoreproduce.trials.trial import TrialRecord
 
@@ -96,11 +97,7 @@ def choose_model(
     `tape` is where the file of `tape:FILE` lies, seen from wherever a trial is resumed.
     """
     needs = needs_of(solver)
-    if "functions" in needs and task.writes != "functions":
-        raise UsageError(
-            f"{task.id} isn't a task with masked functions, which the solver {solver} needs",
-            fix="take one of a suite of masked functions, e.g. autoexperiment",
-        )
+    refuse_lacking(task, solver, needs)
     if "model" not in needs:
         return ModelChoice("none", settings, trusted="reference" in needs and _ships(task))
     agents = (settings.model.research, settings.model.code)

@@ -108,6 +108,11 @@ class TrialKind:
     writes: str = "program"
     paper: float | None = None
 
+    @property
+    def by_method(self) -> bool:
+        """True if our own method writes a program for it, by the phases of the tape that ships."""
+        return (self.solver, self.writes) == ("autoreproduce", "program")
+
 
 @dataclass(frozen=True)
 class PastTrial:
@@ -182,8 +187,7 @@ def at_effort(trial: PastTrial, settings: Settings) -> PastTrial:
     """A trial that ships as it would be by `--effort evidence`, if that is asked for now: those of
     the project's own solver were made by the paper's steps.
     """
-    ours = (trial.kind.solver, trial.kind.writes) == ("autoreproduce", "program")
-    if trial.settings is not None or not ours or settings.method.effort == "paper":
+    if trial.settings is not None or not trial.kind.by_method or settings.method.effort == "paper":
         return trial
     if (trial.kind.paper or 0.0) > SHORT:  # prompts hold summaries of it, as they did
         return trial

@@ -183,9 +183,7 @@ def record_of(request: Request, task: Task, settings: Settings, choice: ModelCho
         inputs={
             "paper_file": _absolute(request.paper_file),
             "paper_folder": _absolute(request.paper_folder),
-            "data": _absolute(
-                request.data if request.task.writes == "functions" else _own_data(request)
-            ),
+            "data": _absolute(request.data if request.task.wants_else else _own_data(request)),
             "tape": _absolute(Path(tape) if (tape := named_tape(settings.model.name)) else None),
             "paper_digest": _digest_of(request.paper_file),
             "server": _server(choice, settings),

@@ -9,13 +9,13 @@ import traceback
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pkgutil import resolve_name
-from typing import Any, get_args
+from typing import Any
 
 from autoreproduce.contracts import Need, Submission
 from autoreproduce.errors import AutoReproduceError, SolverError, UsageError, nearest
+from autoreproduce.plugins import table
 
 OPTIONS = ("settings", "budget", "paper_file")  # what every solver is made with
-NEEDS = get_args(Need)
 MACHINES = {errno.ENOSPC, errno.EDQUOT, errno.EIO}  # errors of the disk, whoever meets them
 
 
@@ -59,9 +59,10 @@ def checked_needs(name: str, solver: Any) -> frozenset[Need]:
         raise UsageError(
             f"{at} does not say what it needs", fix='give its class needs = frozenset({"model"})'
         )
-    if unknown := [str(each) for each in needs if each not in NEEDS]:
-        meant = nearest(unknown[0], NEEDS)
-        fix = f"{meant}choose among {', '.join(NEEDS)}, or leave needs empty: frozenset()"
+    known = ("model", *table("asks"), "reference")
+    if unknown := [str(each) for each in needs if each not in known]:
+        meant = nearest(unknown[0], known)
+        fix = f"{meant}choose among {', '.join(known)}, or leave needs empty: frozenset()"
         raise UsageError(f"{at} needs {unknown[0]!r}, which nobody gives", fix=fix)
     return frozenset(needs)
 

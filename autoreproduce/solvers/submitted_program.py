@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autoreproduce.contracts import Submission
-from autoreproduce.errors import SandboxError, UsageError
-from autoreproduce.files.tree import Tree
+from autoreproduce.errors import SandboxError
 from autoreproduce.method.results import Run, results_problem, run_afresh
 from autoreproduce.sandboxes.counted_run import execute_counted
 from autoreproduce.solvers.task_folder import remove_given
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
 OWN = ".agent"  # an agent's HOME, in the workspace so that an interrupted agent finds it again
 PROGRAM = "main.py"
 GIVEN = ("TASK.md", "preprocess.py")
+SKIPPED = (OWN, "__pycache__", ".git", "node_modules")
 MOST_FILES, LARGEST_FILE = 300, 1_000_000  # of the program's text that is committed
 
 
@@ -50,8 +50,12 @@ class LeftProgram:
     def submission(
         self, ending: str, warnings: Sequence[str] = (), details: Mapping[str, Any] | None = None
     ) -> Submission:
-        """Commit the program and run it; `ending` says how the attempt ended that wrote it."""
+        """Commit the program and run it, or hand in the repository that is wanted; `ending` says
+        how the attempt ended that wrote it.
+        """
         self.workspace.open()
+        if self.task.wants_repository:
+            return self._repository(ending, warnings, details or {})
         self.commit()
         if PROGRAM not in self.workspace.committed():
             why = f"the agent left no {PROGRAM} ({ending})"
@@ -67,6 +71,21 @@ class LeftProgram:
             details=details or {},
         )
 
+    def _repository(
+        self, ending: str, warnings: Sequence[str], details: Mapping[str, Any]
+    ) -> Submission:
+        """All files but those that were given."""
+        remove_given(self.workspace.tree)
+        files = self.workspace.tree.files(skip=SKIPPED)
+        return Submission(
+            status="complete" if files else "failed",
+            reason=f"it left {len(files)} files" if files else f"it left no files ({ending})",
+            phase="attempt",
+            warnings=warnings,
+            not_reproduced=["nothing was run by the harness: what was left is graded"],
+            details={"files": len(files), **details},
+        )
+
     def commit(self) -> None:
         """What lies in the workspace, into its history, unless a program is there already; the
         given data code as it was given.
@@ -80,7 +99,7 @@ class LeftProgram:
         """The program's text by its name below `folder`."""
         tree, root = self.workspace.tree, Path(self.folder)
         program: dict[str, str] = {}
-        names = tree.files(skip=("paper", OWN, "__pycache__", ".git", "node_modules"))
+        names = tree.files(skip=("paper", *SKIPPED))
         inside = [name for name in names if Path(name).is_relative_to(root)]
         ours = [name for name in inside if name.endswith(".py") and name not in GIVEN]
         for name in ours[:MOST_FILES]:
@@ -103,41 +122,3 @@ class LeftProgram:
             lambda: run_afresh(execute, tree, command, minutes * 60, listen),
         )
         return Run(done.execution, done.metrics_json, done.predictions, done.unread)
-
-
-def refuse_masked(task: Task, who: str) -> None:
-    """Raise UsageError for a task with masked functions, which `who` cannot attempt."""
-    if task.writes == "functions":
-        raise UsageError(
-            f"{task.id} is a task with masked functions, which {who} cannot attempt",
-            fix="choose a task that asks for a program, or --solver agentless, agentic, "
-            "planning or autoreproduce",
-        )
-
-
-SKIPPED = (OWN, "__pycache__", ".git", "node_modules")
-
-
-def left_repository(
-    tree: Tree, ending: str, warnings: Sequence[str], details: Mapping[str, Any]
-) -> Submission:
-    """All files but those that were given; `ending` says how the attempt ended."""
-    remove_given(tree)
-    files = tree.files(skip=SKIPPED)
-    return Submission(
-        status="complete" if files else "failed",
-        reason=f"it left {len(files)} files" if files else f"it left no files ({ending})",
-        phase="attempt",
-        warnings=warnings,
-        not_reproduced=["nothing was run by the harness: what was left is graded"],
-        details={"files": len(files), **details},
-    )
-
-
-def refuse_whole_paper(task: Task, who: str) -> None:
-    """Raise UsageError for a whole paper, which `who` cannot attempt."""
-    if task.writes == "repository":
-        raise UsageError(
-            f"{task.id} is a whole paper, for which {who} has no form",
-            fix="choose --solver autoreproduce, papercoder, basic, iterative or agent:NAME",
-        )

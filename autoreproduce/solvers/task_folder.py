@@ -36,8 +36,10 @@ def task_folder(
     tree.write("paper/paper.md", paper.text)
     if task.preprocess:
         tree.write("preprocess.py", task.preprocess)
-    text = _prompts(task).render(
-        "external/repository" if task.writes == "repository" else "external/task",
+    shipped, whole = folder("prompts"), task.wants_repository
+    prompts = Prompts(shipped / "repository", shipped) if whole else Prompts()
+    text = prompts.render(
+        "external/repository" if whole else "external/task",
         task=task,
         paper=paper,
         figures=figures,
@@ -53,7 +55,7 @@ def paper_without_results(paper: Paper, task: Task) -> Paper:
     """The paper with `[withheld]` for the claims that are known before the attempt, as the code
     agent of the project's own method reads it: who sees a result can choose among readings by it.
     """
-    if task.writes == "repository" or not (known := _known_claims(task)):
+    if task.wants_repository or not (known := _known_claims(task)):
         return paper
     texts = {name: blank_values(getattr(paper, name), known) for name in ("text", "body")}
     return paper.model_copy(update=texts)
@@ -74,13 +76,6 @@ def remove_given(tree: Tree) -> None:
     """Remove what `task_folder` laid out beside what an agent wrote."""
     for name in (TASK, "paper"):
         tree.remove(name)
-
-
-def _prompts(task: Task) -> Prompts:
-    """The templates, those for a whole paper first if one is asked for."""
-    shipped = folder("prompts")
-    whole = task.writes == "repository"
-    return Prompts(shipped / "repository", shipped) if whole else Prompts()
 
 
 def _limits_shown(task: Task, settings: Settings, limits: AgentLimits) -> dict[str, Any]:

@@ -103,7 +103,7 @@ class ExecutionScorer:
 def _ran(task: Task, outcome: Outcome, run: LastRun) -> bool:
     """Whether a program ran in full and merely gave no number; a void result counts as not run."""
     whole = run.phase == "full_run" and run.result.ok
-    return task.writes == "program" and whole and outcome.integrity != "void"
+    return task.wants_program and whole and outcome.integrity != "void"
 
 
 def _failure_score(name: str, run: LastRun, reason: str) -> Score:

@@ -22,14 +22,9 @@ from autoreproduce.method.results import results_problem
 from autoreproduce.method.workbench import Workbench
 from autoreproduce.solvers.limits import AgentLimits, Meter
 from autoreproduce.solvers.recorded import attempt_has_ended
-from autoreproduce.solvers.submitted_program import (
-    PROGRAM,
-    LeftProgram,
-    left_repository,
-    refuse_masked,
-    refuse_whole_paper,
-)
+from autoreproduce.solvers.submitted_program import PROGRAM, LeftProgram
 from autoreproduce.solvers.task_folder import paper_without_results, task_folder
+from autoreproduce.solvers.wanted import refuse_unwritten
 from autoreproduce.trials.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -137,9 +132,7 @@ class BaselineSolver:
 
         Raises UsageError for tasks that it has no form for.
         """
-        refuse_masked(task, f"the solver {self.name}")
-        if not self.whole_papers:
-            refuse_whole_paper(task, f"the solver {self.name}")
+        refuse_unwritten(task, f"the solver {self.name}", self.whole_papers)
         workspace = Workspace(trial.folder)
         workspace.open()
         if not trial.steps:
@@ -154,11 +147,8 @@ class BaselineSolver:
             ending = str(error)
         warnings = [f"the attempt was ended: {ending}"] if ending else []
         ending = ending or self.meter.reached or "it ended by itself"
-        if task.writes == "repository":
-            done = left_repository(workspace.tree, ending, warnings, {})
-        else:
-            left = LeftProgram(task, self.settings, sandbox, trial, workspace)
-            done = left.submission(ending, warnings)
+        left = LeftProgram(task, self.settings, sandbox, trial, workspace)
+        done = left.submission(ending, warnings)
         return Submission(**{**vars(done), "edits": bench.edits})
 
     def attempt(self, bench: BaselineBench, models: Models) -> None:

@@ -72,7 +72,7 @@ class PaperCoder(BaselineSolver):
 
     def attempt(self, bench: BaselineBench, models: Models) -> None:
         """The three stages."""
-        if bench.task.writes == "repository":
+        if bench.task.wants_repository:
             self._whole_paper(bench)
             return
         plan = bench.ask("plan")

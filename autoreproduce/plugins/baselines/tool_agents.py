@@ -60,7 +60,7 @@ class Basic(BaselineSolver):
             middleware=[ContextEditingMiddleware(edits=[clearing]), recording],
         )
         seconds = round(bench.run_seconds)
-        start = "repository/start" if bench.task.writes == "repository" else "start"
+        start = "repository/start" if bench.task.wants_repository else "start"
         first = self.prompts.render(start, brief=bench.brief, seconds=seconds)
         agent.invoke(
             {"messages": [{"role": "user", "content": first}]},

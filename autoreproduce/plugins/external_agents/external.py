@@ -26,8 +26,9 @@ from autoreproduce.plugins.external_agents.agent_run import (
 )
 from autoreproduce.plugins.external_agents.gateway.calls import AgentCalls
 from autoreproduce.solvers.limits import AgentLimits
-from autoreproduce.solvers.submitted_program import LeftProgram, left_repository, refuse_masked
+from autoreproduce.solvers.submitted_program import LeftProgram
 from autoreproduce.solvers.task_folder import paper_without_results, task_folder
+from autoreproduce.solvers.wanted import refuse_unwritten
 from autoreproduce.task import Task
 from autoreproduce.trials.steps import ExecutionResult, ModelResult, Step, dollars_of, model_results
 from autoreproduce.trials.trial import Trial
@@ -61,7 +62,7 @@ class ExternalAgent:
 
     def solve(self, task: Task, models: Models, sandbox: Sandbox, trial: Trial) -> Submission:
         """Let the agent work, then run what it left."""
-        refuse_masked(task, f"the agent {self.agent.name}")
+        refuse_unwritten(task, f"the agent {self.agent.name}")
         seconds = self.settings.budget.attempt_seconds
         minutes = self.agent.limits.minutes if seconds is None else seconds / 60
         limits = self.agent.limits.model_copy(update={"minutes": minutes})
@@ -70,9 +71,6 @@ class ExternalAgent:
         trial.phase("attempt")
         work, warnings = self._work(attempt)
         details = {"agent": self.agent.name, "agent_seconds": round(work.seconds, 1)}
-        if task.writes == "repository":
-            workspace.open()
-            return left_repository(workspace.tree, _ending(work.execution), warnings, details)
         left = LeftProgram(task, self.settings, sandbox, trial, workspace, self.agent.result)
         return left.submission(_ending(work.execution), warnings, details)
 

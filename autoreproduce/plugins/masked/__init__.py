@@ -19,6 +19,7 @@ plugin = Plugin(
         "planning": f"{_HERE}.agentic:Planning",
     },
     benchmarks={"autoexperiment": f"{_HERE}.benchmark:AutoExperiment"},
+    asks={"functions": "masked functions"},
     commands={
         "Masked": {
             "mask": "Make tasks of any repository: functions masked, proven.",

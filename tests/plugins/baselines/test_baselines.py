@@ -24,7 +24,8 @@ from autoreproduce.plugins.baselines.agent_laboratory import program_after
 from autoreproduce.plugins.baselines.chatdev import agrees
 from autoreproduce.runner.attempt import Shared
 from autoreproduce.runner.open_models import choose_model
-from autoreproduce.solvers.submitted_program import LeftProgram, refuse_masked
+from autoreproduce.solvers.submitted_program import LeftProgram
+from autoreproduce.solvers.wanted import refuse_unwritten
 from autoreproduce.trials.workspace import Workspace
 
 BROKEN = PROGRAM.replace("w = 0.0", "w = start")  # a NameError
@@ -266,9 +267,9 @@ def test_the_shipped_tape_has_no_replies_to_a_baseline() -> None:
 
 def test_a_masked_task_is_refused_before_anything_is_asked() -> None:
     task = load_task("lsm", "small")
-    refuse_masked(task, "the solver basic")
+    refuse_unwritten(task, "the solver basic")
     with pytest.raises(UsageError, match="masked functions, which the solver basic cannot"):
-        refuse_masked(task.model_copy(update={"writes": "functions"}), "the solver basic")
+        refuse_unwritten(task.model_copy(update={"writes": "functions"}), "the solver basic")
 
 
 def test_the_given_data_code_is_part_of_what_is_left(tmp_path: Path) -> None:
