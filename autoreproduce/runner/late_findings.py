@@ -16,10 +16,10 @@ from autoreproduce.claims.verdicts.trial_verdict import SeedRun
 from autoreproduce.evaluation.scorers.integrity import with_probe
 from autoreproduce.files.bounded import parse_python
 from autoreproduce.runner.seeds import Repeater
+from autoreproduce.trials.finding import IntegrityFinding
 from autoreproduce.trials.integrity import Integrity
 from autoreproduce.trials.measurement import FILE as MEASUREMENT
 from autoreproduce.trials.measurement import Measurement
-from autoreproduce.trials.served import IntegrityFinding
 from autoreproduce.trials.trial import Outcome, Trial
 
 SURE_DIGITS, LEAST_DIGITS = 4, 3

@@ -20,7 +20,9 @@ from pydantic import BaseModel
 
 from autoreproduce.contracts import Execution
 from autoreproduce.task import Task
-from autoreproduce.trials.served import IntegrityFinding, Pair, Served
+from autoreproduce.trials.finding import IntegrityFinding
+from autoreproduce.trials.pair import Pair
+from autoreproduce.trials.served import Served
 
 Word = Literal["clean", "unchecked", "doubtful", "void"]
 ROUNDING = 1e-3  # relative difference of two numbers that are the same but for rounding

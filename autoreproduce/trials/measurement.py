@@ -27,8 +27,9 @@ from autoreproduce.task import Task
 from autoreproduce.trials.integrity import CLAIM, Integrity, RunEvidence, integrity_of
 from autoreproduce.trials.metric_source import metrics_from
 from autoreproduce.trials.metrics_file import MetricsFile, is_usable, read_metrics
+from autoreproduce.trials.pair import Pair
 from autoreproduce.trials.predictions_file import entries_saved
-from autoreproduce.trials.served import Pair, Served
+from autoreproduce.trials.served import Served
 
 FEWEST_DIGITS = 3  # that two numbers share not by chance
 _VALIDATION = re.compile(r"(?<![a-z])(?:validation|valid|val|dev)(?![a-z])", re.IGNORECASE)

@@ -1,5 +1,4 @@
-"""What a number is held against: the reference's run on the same draw of the data, and what
-`predict` gave from the weights that a program handed in; with what follows for the number.
+"""What `predict` gave from the weights that a program handed in, and what follows for its number.
 
 `predict` is called in fresh processes that see code, weights and inputs, but no data and no
 targets: so the predictions come from what the weights hold. Weights permuted within each tensor
@@ -11,51 +10,9 @@ from collections.abc import Iterator
 
 from pydantic import BaseModel, Field
 
-from autoreproduce.task import Result, Task
-
-
-class Pair(BaseModel):
-    """The reference's run on the same draw of the data, and what a number is held against there.
-
-    `low` and `high` bound the number of another run that does what the reference does, with 95 %.
-    `agreement`: how far the predictions are the reference's, sample by sample, from 0 to 1;
-    `least`: what every honest run that was measured has more of. None where nothing tells it.
-    """
-
-    draw: str = Field(description="the seed of the data, with which anyone can make them again")
-    reference: float | None = None
-    low: float | None = None
-    high: float | None = None
-    agreement: float | None = None
-    least: float | None = None
-    meaning: str = Field("", description="what `agreement` is, in a sentence")
-    seconds: float = 0.0
-    reason: str = Field("", description="why there is no reference's number")
-
-    @property
-    def result(self) -> Result | None:
-        """The reference's number with its band, as a task's; None without one."""
-        if self.reference is None:
-            return None
-        source = f"our reference's run on the same draw of the data ({self.draw})"
-        given = {"low": self.low, "high": self.high, "seconds": self.seconds or None}
-        return Result(value=self.reference, source=source, **given)
-
-    def is_worse(self, value: float, direction: str) -> bool:
-        """Whether a number is worse than another run of the reference would be here."""
-        if self.low is None or self.high is None:
-            return False
-        return value > self.high if direction == "lower" else value < self.low
-
-
-class IntegrityFinding(BaseModel):
-    """In words, and the numbers that show it."""
-
-    kind: str
-    text: str
-    numbers: dict[str, float] = {}
-    void: bool = False
-
+from autoreproduce.task import Task
+from autoreproduce.trials.finding import IntegrityFinding
+from autoreproduce.trials.pair import Pair
 
 MOVED = 1e-3  # relative difference of two numbers that are the same but for rounding
 SAME = 0.02  # relative difference of two numbers of one method that draws, or rounds

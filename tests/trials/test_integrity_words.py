@@ -5,7 +5,8 @@ import pytest
 from autoreproduce import Execution
 from autoreproduce.task import Metric, Result, Task
 from autoreproduce.trials.integrity import RunEvidence, integrity_of
-from autoreproduce.trials.served import Pair, Served
+from autoreproduce.trials.pair import Pair
+from autoreproduce.trials.served import Served
 
 RUN = Execution("python main.py", 0, "", "", 10.0, cpu_seconds=10.0, files_opened=2, decoys=True)
 PAIR = Pair(draw="5", reference=0.5, low=0.48, high=0.52, agreement=0.95, least=0.9)

@@ -21,7 +21,7 @@ from autoreproduce.files.shared import read_plain
 from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.task import Result, Task
 from autoreproduce.trials.measurement import Recomputed
-from autoreproduce.trials.served import Pair
+from autoreproduce.trials.pair import Pair
 
 SEED = 1009  # of the reference's run; no program is asked to run with it
 WORKSPACE, SAVED = "workspace", "run.json"

@@ -34,7 +34,8 @@ from autoreproduce.files.shared import link_files
 from autoreproduce.files.tree import Tree
 from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.task import Task
-from autoreproduce.trials.served import Pair, Served
+from autoreproduce.trials.pair import Pair
+from autoreproduce.trials.served import Served
 
 WEIGHTS, CODE, INPUTS, PREDICTIONS = "weights.npz", "predict.py", "inputs.npz", "predictions.npz"
 LARGEST_CODE = 16 * 2**20  # bytes

@@ -16,10 +16,10 @@ from autoreproduce.evaluation.scorers.structure import FILE as STRUCTURE
 from autoreproduce.files.bounded import LARGEST_JSON, parse_json
 from autoreproduce.files.shared import read_plain
 from autoreproduce.task import Task
+from autoreproduce.trials.finding import IntegrityFinding
 from autoreproduce.trials.integrity import INSTANT, Integrity
 from autoreproduce.trials.measurement import read_measurement
 from autoreproduce.trials.probe.observation import structure_of
-from autoreproduce.trials.served import IntegrityFinding
 from autoreproduce.trials.trial import Trial
 
 STEPS = "steps of an optimiser"
