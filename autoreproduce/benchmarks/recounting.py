@@ -8,7 +8,6 @@ the truth decides.
 from __future__ import annotations
 
 import csv
-import tempfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,7 +19,7 @@ from autoreproduce.benchmarks.known_metrics import computed_as
 from autoreproduce.content import install_command
 from autoreproduce.errors import ReaderError, SandboxError, UsageError
 from autoreproduce.files.confined import confined
-from autoreproduce.files.tree import Tree
+from autoreproduce.files.owner import private_copy
 from autoreproduce.trials.measurement import Recount
 from autoreproduce.trials.predictions_file import LARGEST, NAME
 
@@ -36,24 +35,14 @@ def recounts(
 
     `place`: of the targets in `data`, and in `shown` as the run saw them; "" if they aren't named.
     """
-    with tempfile.TemporaryDirectory(prefix="predictions-") as private:
-        try:
-            Tree(workspace).copy_out(Path(private), [NAME], most=LARGEST)
-            return confined(
-                recounted,
-                Path(private) / NAME,
-                dict(names),
-                place,
-                data,
-                shown,
-                what=NAME,
-                seconds=SECONDS,
-                memory_gb=MEMORY_GB,
-            )
-        except (FileNotFoundError, SandboxError):
-            return {}
-        except ReaderError as error:
-            return {key: Recount(reason=str(error)) for key in names}
+    most = {"seconds": SECONDS, "memory_gb": MEMORY_GB}
+    try:
+        with private_copy(workspace, NAME, LARGEST) as file:
+            return confined(recounted, file, dict(names), place, data, shown, what=NAME, **most)
+    except (FileNotFoundError, SandboxError):
+        return {}
+    except ReaderError as error:
+        return {key: Recount(reason=str(error)) for key in names}
 
 
 def recounted(

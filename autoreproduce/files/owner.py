@@ -98,3 +98,13 @@ def temporary_folder(prefix: str) -> Iterator[Path]:
         yield made
     finally:
         remove_folder(made)
+
+
+@contextmanager
+def private_copy(workspace: Path, name: str, most: int) -> Iterator[Path]:
+    """A copy of a program's file of at most `most` bytes, which no program can change, for a
+    block. Raises FileNotFoundError and SandboxError.
+    """
+    with tempfile.TemporaryDirectory(prefix="private-") as private:
+        Tree(workspace).copy_out(Path(private), [name], most=most)
+        yield Path(private) / name

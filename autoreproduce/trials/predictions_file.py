@@ -4,13 +4,12 @@ The file is a program's, so a private copy of it is read, in a process of its ow
 arrays' headers alone.
 """
 
-import tempfile
 import zipfile
 from pathlib import Path
 
 from autoreproduce.errors import ReaderError, SandboxError
 from autoreproduce.files.confined import confined
-from autoreproduce.files.tree import Tree
+from autoreproduce.files.owner import private_copy
 
 NAME = "predictions.npz"
 LARGEST = 2**30  # bytes
@@ -19,12 +18,11 @@ MOST_ARRAYS = 200
 
 def entries_saved(workspace: Path) -> dict[str, int]:
     """How many entries the array of each name has; {} if no such file can be read."""
-    with tempfile.TemporaryDirectory(prefix="predictions-") as private:
-        try:
-            Tree(workspace).copy_out(Path(private), [NAME], most=LARGEST)
-            return confined(first_dimensions, Path(private) / NAME, what=NAME)
-        except (FileNotFoundError, SandboxError, ReaderError):
-            return {}
+    try:
+        with private_copy(workspace, NAME, LARGEST) as file:
+            return confined(first_dimensions, file, what=NAME)
+    except (FileNotFoundError, SandboxError, ReaderError):
+        return {}
 
 
 def first_dimensions(path: Path) -> dict[str, int]:

@@ -5,7 +5,6 @@ with it is a reason and not a crash.
 """
 
 import math
-import tempfile
 import zipfile
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from autoreproduce.benchmarks.reproducebench.task_code import load_module
 from autoreproduce.benchmarks.reproducebench.tasks import folder_of, task_file
 from autoreproduce.errors import ReaderError, SandboxError
 from autoreproduce.files.confined import confined
-from autoreproduce.files.tree import Tree
+from autoreproduce.files.owner import private_copy
 from autoreproduce.task import Task
 from autoreproduce.trials.measurement import Recomputed
 
@@ -38,23 +37,22 @@ def recompute(task: Task, workspace: Path, data: Path | None = None) -> Recomput
     if data is None:
         why = f"the number was not recomputed: the data of task {task.id} are not prepared"
         return Recomputed(None, why, possible=False)
-    with tempfile.TemporaryDirectory(prefix="predictions-") as private:
-        try:
-            Tree(workspace).copy_out(Path(private), [name], most=LARGEST_PREDICTIONS)
+    try:
+        with private_copy(workspace, name, LARGEST_PREDICTIONS) as file:
             return confined(
                 measured_by,
                 metric,
-                Path(private) / name,
+                file,
                 data,
                 LARGEST_PREDICTIONS,
                 what=name,
                 seconds=METRIC_SECONDS,
                 memory_gb=METRIC_GB,
             )
-        except FileNotFoundError:
-            return Recomputed(None, f"{name} was not written")
-        except (SandboxError, ReaderError) as error:
-            return Recomputed(None, str(error))
+    except FileNotFoundError:
+        return Recomputed(None, f"{name} was not written")
+    except (SandboxError, ReaderError) as error:
+        return Recomputed(None, str(error))
 
 
 def agreement_of(task: Task, one: Path, other: Path, data: Path) -> float | None:
@@ -66,23 +64,21 @@ def agreement_of(task: Task, one: Path, other: Path, data: Path) -> float | None
     if code is None or not code.exists():
         return None
     name = task_file(folder_of(task)).predictions or "predictions.npz"
-    with tempfile.TemporaryDirectory(prefix="predictions-") as private:
-        try:
-            for place, workspace in (("one", one), ("other", other)):
-                (Path(private) / place).mkdir()
-                Tree(workspace).copy_out(Path(private) / place, [name], most=LARGEST_PREDICTIONS)
-            files = (Path(private) / "one" / name, Path(private) / "other" / name)
+    copies = [private_copy(each, name, LARGEST_PREDICTIONS) for each in (one, other)]
+    try:
+        with copies[0] as ours, copies[1] as theirs:
             return confined(
                 agreement_by,
                 code,
-                *files,
+                ours,
+                theirs,
                 data,
                 what=name,
                 seconds=METRIC_SECONDS,
                 memory_gb=METRIC_GB,
             )
-        except (FileNotFoundError, SandboxError, ReaderError):
-            return None
+    except (FileNotFoundError, SandboxError, ReaderError):
+        return None
 
 
 def meaning_of(task: Task) -> str:
