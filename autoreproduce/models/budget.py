@@ -15,7 +15,6 @@ import re
 import threading
 import time
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Self
 
 from autoreproduce.errors import BudgetError, UnknownPriceError, UsageError
@@ -179,12 +178,7 @@ class Reservation:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()
 
 

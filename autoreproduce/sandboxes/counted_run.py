@@ -21,7 +21,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from autoreproduce.contracts import Execution, Packages, RunInterruptedError
@@ -56,12 +55,7 @@ class OpenedFiles:
             self._handle = self._watch() if self._folder else None
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._handle is not None:
             self._take()
             os.close(self._handle)
