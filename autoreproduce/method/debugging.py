@@ -55,9 +55,7 @@ def fix(
     shown = prompt_values(bench, phase, run, _files_to_show(bench, phase, run))
     values = {**shown, "analysis": analysis, "problem": problem, "history": history}
     allowed = {"EDIT", "BASH", "CANNOT"}
-    return carry_out(
-        bench, phase.file, "debug/edit", allowed, analysis, values, installing_mends=True
-    )
+    return carry_out(bench, "debug/edit", allowed, analysis, values, installing_mends=True)
 
 
 def fix_once(bench: Workbench, phase: Phase, run: Run, problem: str, history: Sequence[str]) -> str:
@@ -87,17 +85,16 @@ def prompt_values(
 
 def carry_out(
     bench: Workbench,
-    file: str,
     prompt: str,
     allowed: set[str],
     why: str,
     values: dict[str, Any],
     installing_mends: bool = False,
 ) -> str:
-    """Ask for a command and carry it out; the line about it for the history. One that cannot be
-    carried out is asked for again in the same conversation.
+    """Ask for a command on the file of `values` and carry it out; the line about it for the
+    history. One that cannot be carried out is asked for again in the same conversation.
     """
-    shown, may_look = list[str](), getattr(bench.sandbox, "isolated", True)
+    file, shown, may_look = values["file"], list[str](), getattr(bench.sandbox, "isolated", True)
 
     def done(parsed: Parsed) -> str | ToShow:
         if isinstance(parsed.command, Bash):

@@ -148,4 +148,4 @@ def _passages(bench: Workbench, stage: str) -> str:
 def improve(bench: Workbench, phase: Phase, run: Run, feedback: str) -> str:
     """Have the code agent carry out `feedback`; the line about it for the history."""
     values = {**prompt_values(bench, phase, run, phase.others), "feedback": feedback}
-    return carry_out(bench, phase.file, "debug/improve", {"EDIT", "BASH"}, feedback, values)
+    return carry_out(bench, "debug/improve", {"EDIT", "BASH"}, feedback, values)

@@ -7,15 +7,10 @@ error where none is.
 
 from __future__ import annotations
 
-import shlex
-from itertools import pairwise
-from typing import TYPE_CHECKING
-
 from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
 from autoreproduce.files.handed_over import named_tape
 from autoreproduce.models.budget import Budget
-from autoreproduce.models.errors import shown
 from autoreproduce.models.prices import Usage, price_of
 from autoreproduce.runner.open_models import ModelChoice, choose_model, servers
 from autoreproduce.runner.request import Request, was_begun_here
@@ -23,9 +18,6 @@ from autoreproduce.solvers import needs_of
 from autoreproduce.trials.chain import TRIAL
 from autoreproduce.trials.steps import ExecutionResult
 from autoreproduce.trials.trial import Trial
-
-if TYPE_CHECKING:
-    from autoreproduce.trials.trial import TrialRecord
 
 
 def chosen_model(request: Request) -> ModelChoice:
@@ -73,7 +65,7 @@ def _names(settings: Settings) -> list[str]:
 
 def _where_it_was(trial: Trial, settings: Settings) -> tuple[Settings, str]:
     """The settings under which the models are asked where they were, and what to tell the user."""
-    then, now = _recorded(trial.record), servers(_names(settings), settings)
+    then, now = trial.record.inputs.get("server"), servers(_names(settings), settings)
     if then == now or (then is None and now):
         return settings, ""
     if now:
@@ -82,24 +74,12 @@ def _where_it_was(trial: Trial, settings: Settings) -> tuple[Settings, str]:
         return settings, _unrecorded(trial, settings)
     # the note of what began here holds its inputs: nobody altered them since
     own = was_begun_here(settings.cache_dir, trial.folder, trial.record)
-    if own and trial.record.inputs.get("server") and ", " not in then:
+    if own and ", " not in then:
         return settings.having(base_url=then), f"{trial.record.model} is asked at {then}, as before"
     raise UsageError(
         f"{trial.folder} was made with {trial.record.model} at {then}, and no address is given now",
         fix=f"add --base-url {then.partition(', ')[0]}, or where that server is now",
     )
-
-
-def _recorded(record: TrialRecord) -> str | None:
-    """Where the models were asked, "" at their providers'; None if nothing says so."""
-    if (server := record.inputs.get("server")) is not None:
-        return server
-    try:
-        words = shlex.split(record.command.replace("--base-url=", "--base-url "))
-    except ValueError:
-        return None
-    following = dict(pairwise(words))
-    return shown(url) if (url := following.get("--base-url")) else None
 
 
 def _at(server: str | None) -> str:
