@@ -9,6 +9,7 @@ bodies are judged in a sandbox of ours by end numbers and behaviour.
 
 from __future__ import annotations
 
+import json
 import tempfile
 from base64 import b64encode
 from pathlib import Path
@@ -28,6 +29,7 @@ from autoreproduce.errors import AutoReproduceError, UsageError
 from autoreproduce.files.tree import LARGEST, Tree
 from autoreproduce.plugins.masked.answering import question
 from autoreproduce.plugins.masked.commands import numbers
+from autoreproduce.plugins.masked.environment import data_folder
 from autoreproduce.plugins.masked.layout import lay_out, recipe, wanted_pairs
 from autoreproduce.plugins.masked.outcome import judge
 from autoreproduce.plugins.masked.prove import places_of_papers
@@ -70,9 +72,7 @@ def _sample(masked: MaskedTask, root: Path, sandbox: str) -> Sample:
         files = {name: _as_url(tree.read(name)) for name in tree.files()}
     box: str | tuple[str, str] = "local"
     if sandbox == "docker":
-        place = load_settings({}).cache_dir / "inspect" / masked.paper.id
-        write_text(place / "Dockerfile", recipe(made_of(masked)))
-        box = ("docker", str(place / "Dockerfile"))
+        box = ("docker", str(_container(masked)))
     return Sample(
         input=question(masked),
         id=masked.id,
@@ -80,6 +80,24 @@ def _sample(masked: MaskedTask, root: Path, sandbox: str) -> Sample:
         sandbox=box,
         files=files,
     )
+
+
+def _container(masked: MaskedTask) -> Path:
+    """The compose file of a task's container: the set's recipe, its data read-only, no network."""
+    cache = load_settings({}).cache_dir
+    place = cache / "inspect" / masked.paper.id
+    service: dict[str, Any] = {
+        "build": {"context": "."},
+        "command": "sleep infinity",
+        "init": True,
+        "network_mode": "none",
+    }
+    if data := data_folder(masked, cache, note_to_stderr, None):
+        service["volumes"] = [f"{data}:/data:ro"]
+        service["environment"] = {"DATA_DIR": "/data"}
+    write_text(place / "Dockerfile", recipe(made_of(masked)))
+    write_text(place / "compose.yaml", json.dumps({"services": {"default": service}}))
+    return place / "compose.yaml"
 
 
 def _as_url(data: bytes) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,20 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 from inspect_ai import eval as inspect_eval  # noqa: E402
 from inspect_ai.model import ModelOutput, ModelUsage, get_model  # noqa: E402
 
-TASK = "quay-gauge_1"
-RIGHT = """    ages = np.arange(1, len(record))
-    return float(((record[1:] - record[:-1]) / ages**1.5).sum() / (ages[1:] ** -1.5).sum())"""
-WRONG = "    return float((record[1:] - record[:-1]).mean())"
+TASK = "adaptive-rate_1"  # whose image is Python alone
+RIGHT = "    return base_rate / (average**0.5 + eps)"
+WRONG = "    return base_rate / (average + eps)"
+COMPOSE = shutil.which("docker") and not subprocess.call(
+    ["docker", "compose", "version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+)
+DOCKER = pytest.param(
+    "docker",
+    marks=[
+        pytest.mark.docker,
+        pytest.mark.timeout(600),
+        pytest.mark.skipif(not COMPOSE, reason="Docker has no Compose"),
+    ],
+)
 
 
 def reply(tool: str, **arguments: str) -> ModelOutput:
@@ -24,33 +36,36 @@ def reply(tool: str, **arguments: str) -> ModelOutput:
     return output
 
 
-def score(body: str, logs: Path) -> Any:
-    write = f"""import re
-text = open("gauge.py").read()
-assert "paper" in open("paper.txt").read() and text.count("raise NotImplementedError") == 1
-open("gauge.py", "w").write(text.replace("    raise NotImplementedError", {body!r}))"""
+def evaluated(body: str, sandbox: str, logs: Path) -> Any:
+    """The sample of an agent that writes a body and runs the experiment."""
+    write = f"""text = open("optimiser.py").read()
+assert open("paper.txt").read() and text.count("raise NotImplementedError") == 1
+open("optimiser.py", "w").write(text.replace("    raise NotImplementedError", {body!r}))"""
     replies = [
         reply("python", code=write),
-        reply("bash", cmd="bash refsol.sh"),
+        reply("bash", command="bash refsol.sh"),
         reply("submit", answer="done"),
     ]
     (log,) = inspect_eval(
         "autoreproduce/autoexperiment",
-        task_args={"sandbox": "local", "tasks": TASK},
+        task_args={"sandbox": sandbox, "tasks": TASK},
         model=get_model("mockllm/model", custom_outputs=replies),
         log_dir=str(logs),
         display="none",
     )
     assert log.status == "success", log.error.traceback
-    return log.samples[0].scores["judged"]
+    return log.samples[0]
 
 
+@pytest.mark.parametrize("sandbox", ["local", DOCKER])
 @pytest.mark.parametrize(("body", "passes"), [(RIGHT, 1), (WRONG, 0)])
 def test_an_agent_of_inspect_is_judged_by_numbers_and_behaviour(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, passes: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, passes: int, sandbox: str
 ) -> None:
     monkeypatch.setenv("AUTOREPRODUCE_SANDBOX", "process")
     monkeypatch.setenv("AUTOREPRODUCE_CACHE_DIR", str(tmp_path / "cache"))
-    found = score(body, tmp_path / "logs")
+    sample = evaluated(body, sandbox, tmp_path / "logs")
+    assert any('"step sizes"' in str(message.text) for message in sample.messages)
+    found = sample.scores["judged"]
     assert found.value["passed"] == found.value["by_behaviour"] == passes, found.explanation
     assert found.metadata["combined_id"] == TASK
