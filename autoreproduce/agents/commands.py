@@ -58,8 +58,8 @@ class NewFile:
 
 @dataclass(frozen=True)
 class Update:
-    """What is wrong with the code, the corrected summary or its replacements (None: it stays as it
-    is), and lines about choices that are to be others.
+    """What is wrong with the code ("": nothing, choices alone are corrected), the corrected summary
+    or its replacements (None: it stays as it is), and lines about choices that are to be others.
     """
 
     feedback: str

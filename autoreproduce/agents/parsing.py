@@ -192,7 +192,8 @@ def _read_update(lines: Sequence[str], found: CommandLine, end: int) -> tuple[Co
     sections = feedback_and_summary(lines[found.line + 1 : end])
     # without its heading, or under one in another language, what is written is what must change
     feedback = sections.get("feedback", sections[""])
-    if not feedback:
+    choices = sections.get("choices", "")
+    if not feedback and not choices:  # a choice may be corrected of a program that is right
         have = "an empty one" if "feedback" in sections else "none"
         raise CommandError(
             "UPDATE needs a section `## Feedback` saying what must change; found "
@@ -200,7 +201,6 @@ def _read_update(lines: Sequence[str], found: CommandLine, end: int) -> tuple[Co
         )
     summary = sections.get("summary", "")
     unchanged = summary.strip("`*_.()[] \n").casefold() in {"", "unchanged"}
-    choices = sections.get("choices", "")
     return Update(feedback, None if unchanged else summary, choices), []
 
 

@@ -89,7 +89,8 @@ def _feedback(bench: Workbench, phase: Phase, run: Run, earlier: Sequence[str]) 
 
     allowed = {"UPDATE", "SUBMIT", *(["SECTION"] if may_ask else [])}
     command = bench.research.ask_and_apply("debug/review", allowed, corrected, **values).command
-    return bench.blank(command.feedback) if isinstance(command, Update) else None
+    asked = bench.blank(command.feedback) if isinstance(command, Update) else ""
+    return asked or None
 
 
 def replaced(text: str, given: str) -> str:

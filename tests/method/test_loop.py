@@ -8,6 +8,7 @@ import pytest
 from sandbox_helpers import skip_without_bubblewrap
 
 from autoreproduce.agents.agent import Agent
+from autoreproduce.claims.choices import Choice
 from autoreproduce.config import Settings
 from autoreproduce.errors import ReplyError
 from autoreproduce.method.development import develop
@@ -142,6 +143,22 @@ def test_edits_of_two_files_are_made_together_or_not_at_all(tmp_path: Path) -> N
     _, bench = run(tmp_path, code, Scripted(update, "SUBMIT"))
     assert len(code.sent_back) == 1 and "data.py" in code.sent_back[0]
     assert bench.files == {"method.py": "x = 2\n", "data.py": "y = 3\n"}
+
+
+class AfterReading(MethodReplication):
+    """Begins with one choice made."""
+
+    def begin(self, bench: Workbench) -> None:
+        super().begin(bench)
+        bench.choices = [Choice(what="iterations", value=1000, kind="open", why="usual")]
+
+
+def test_a_review_corrects_a_choice_of_a_program_that_is_right(tmp_path: Path) -> None:
+    phase = AfterReading("method_replication", "method.py", "python method.py", "method", "write")
+    research = Scripted("UPDATE\n## Choices\n- iterations: 200 (it converges by then)")
+    ended, bench = run(tmp_path, Scripted(edit("x = 1")), research, phase=phase)
+    assert (ended.status, ended.attempts) == ("matched", 0)
+    assert bench.choices[0].value == 200
 
 
 class AfterData(MethodReplication):
