@@ -35,10 +35,19 @@ def recounts(
 
     `place`: of the targets in `data`, and in `shown` as the run saw them; "" if they aren't named.
     """
-    most = {"seconds": SECONDS, "memory_gb": MEMORY_GB}
     try:
         with private_copy(workspace, NAME, LARGEST) as file:
-            return confined(recounted, file, dict(names), place, data, shown, what=NAME, **most)
+            return confined(
+                recounted,
+                file,
+                dict(names),
+                place,
+                data,
+                shown,
+                what=NAME,
+                seconds=SECONDS,
+                memory_gb=MEMORY_GB,
+            )
     except (FileNotFoundError, SandboxError):
         return {}
     except ReaderError as error:

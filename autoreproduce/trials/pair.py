@@ -8,7 +8,8 @@ from autoreproduce.task import Result
 class Pair(BaseModel):
     """The reference's run on the same draw of the data, and what a number is held against there.
 
-    `low` and `high` bound the number of another run that does what the reference does, with 95 %.
+    `low` and `high` bound the number of another run that does what the reference does, with 95 % or
+    as the task's `half_band` says.
     `agreement`: how far the predictions are the reference's, sample by sample, from 0 to 1;
     `least`: what every honest run that was measured has more of. None where nothing tells it.
     """

@@ -64,9 +64,11 @@ def agreement_of(task: Task, one: Path, other: Path, data: Path) -> float | None
     if code is None or not code.exists():
         return None
     name = task_file(folder_of(task)).predictions or "predictions.npz"
-    copies = [private_copy(each, name, LARGEST_PREDICTIONS) for each in (one, other)]
     try:
-        with copies[0] as ours, copies[1] as theirs:
+        with (
+            private_copy(one, name, LARGEST_PREDICTIONS) as ours,
+            private_copy(other, name, LARGEST_PREDICTIONS) as theirs,
+        ):
             return confined(
                 agreement_by,
                 code,
