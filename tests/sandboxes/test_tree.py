@@ -160,12 +160,13 @@ def attempt(tmp: Path, entries: list[tuple[list[str], str, int]], name: str, cho
     if chosen == "copy in":
         with suppress(SandboxError):  # a file that is closed to us
             tree.copy_out(target)
-    before, open_files = picture(host), sum(1 for _ in Path("/proc/self/fd").iterdir())
+    before, open_files = picture(host), set(Path("/proc/self/fd").iterdir())
     with at_once(), suppress(SandboxError, FileNotFoundError):
         operations(tree, name, target)[chosen]()
         check_done(tree, name, chosen)
     assert picture(host) == before
-    assert sum(1 for _ in Path("/proc/self/fd").iterdir()) == open_files
+    # none is left open; one of an earlier test may be closed by the garbage collector meanwhile
+    assert set(Path("/proc/self/fd").iterdir()) <= open_files
     if chosen in ("copy out", "copy one out"):
         assert all(entry.kind in ("file", "folder") for entry in Tree(target).walk())
     Tree(tmp).clear()
