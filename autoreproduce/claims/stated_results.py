@@ -116,6 +116,8 @@ _SHARE = re.compile(  # "10 % of the labels", "80 % for training"; a level is a 
     r"|label|missing|nois|random|drop|train|test|valid|split|subset|spars|overlap|mask|of$)",
     re.IGNORECASE,
 )
+# "61 % higher than its rival"; not "a 20 % lower learning rate"
+_COMPARED = rf"(?:higher|lower|better|worse)(?!\w)(?!\s+(?:\w+\s+)?(?:{VALUED}|{COUNTED}))"
 _POINTS = re.compile(r"^\s*\\?%?[$}\s~-]*(?:percentage\s+|percent\s+)?points?\b", re.IGNORECASE)
 
 
@@ -144,7 +146,7 @@ class StatedResults:
             rf"[^\w.;\n]{{0,12}}(?:mathbf\W|textbf\W)?$",
             re.IGNORECASE,
         )
-        self._after = re.compile(rf"^\s*\\?%?[$}}\s~-]*(?:{metric})", re.IGNORECASE)
+        self._after = re.compile(rf"^\s*\\?%?[$}}\s~-]*(?:{metric}|{_COMPARED})", re.IGNORECASE)
         units = [re.escape(c.unit) for c in claims if c.unit.strip() not in ("", "%")]
         self._unit = re.compile(rf"^[$}}\s~]*(?:{'|'.join(units) or '(?!)'})(?!\w)")
 
@@ -194,6 +196,9 @@ class StatedResults:
             return False
         if number.percent:
             return not _SHARE.match(sentence[number.end : number.end + 40])
+        other = not is_value_of(claim.model_copy(update={"scale": "raw"}), number)
+        if other and not re.search(r"[|&]", sentence):  # 0.25 for 25 %, in no row of a table
+            return self._follows_result(sentence, number)
         return not is_bare(number) or self._is_attached(sentence, number)
 
     def _is_attached(self, sentence: str, number: Printed) -> bool:
@@ -210,10 +215,14 @@ class StatedResults:
             return (
                 not is_bare(number) and "." in number.text and self._is_attached(sentence, number)
             )
+        return self._follows_result(sentence, number)
+
+    def _follows_result(self, sentence: str, number: Printed) -> bool:
+        """True behind a verb or a metric's name without a setting's between, or before a metric."""
         found = self._before.search(sentence[: number.start][-90:])
         if found is not None and not _NO_RESULT.search(found["between"]):
             return True
-        return self._after.match(after) is not None
+        return self._after.match(sentence[number.end : number.end + 40]) is not None
 
 
 def is_value_of(claim: Claim, number: Printed, factor: float = 1.0) -> bool:

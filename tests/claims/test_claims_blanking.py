@@ -108,6 +108,40 @@ def test_a_result_beside_settings_is_withheld(sentence: str) -> None:
     assert "5" in blanked or "5" not in sentence
 
 
+@pytest.mark.parametrize(
+    ("sentence", "withheld"),
+    [
+        ("Zeta has an accuracy of 25 %.", True),
+        ("Zeta obtains 25.0 on CIFAR.", True),
+        ("Zeta reaches 0.25.", True),
+        ("The accuracy of Zeta is 0.25.", True),
+        ("Its 0.25 accuracy is low.", True),
+        ("| Zeta | 0.25 |", True),
+        ("Windows of Zeta overlap by 0.25, which improves the accuracy.", False),
+        ("We keep 0.25 of all edges, and Zeta still performs well.", False),
+        ("Zeta reaches its accuracy with a mask of 0.25.", False),
+    ],
+)
+def test_a_percentage_as_a_fraction_is_withheld_only_as_a_result(
+    sentence: str, withheld: bool
+) -> None:
+    blanked = blank_values(sentence, [claim(25.0, row=("Zeta",), column=("CIFAR Acc",))])
+    assert (WITHHELD in blanked) == withheld
+
+
+@pytest.mark.parametrize(
+    ("sentence", "withheld"),
+    [
+        ("Its loss is 61 % higher than that of Beta.", True),
+        ("The rival is 61\\% worse.", True),
+        ("We take a 20 % lower learning rate.", False),
+        ("It needs 20 % better initial batch sizes.", False),
+    ],
+)
+def test_a_percentage_by_which_results_differ_is_withheld(sentence: str, withheld: bool) -> None:
+    assert (WITHHELD in blank_values(sentence, CLAIMS)) == withheld
+
+
 def test_counts_stay_and_rates_that_are_metrics_do_not() -> None:
     ten = claim(10.0, metric="error rate", direction="lower")
     text = "Trained for 10 epochs with 10 layers and a batch size of 10, the error rate is 10 %."

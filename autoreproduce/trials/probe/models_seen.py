@@ -17,12 +17,17 @@ FOUND: dict[str, Any] = {}  # the model that uses most parameters
 CALLED: set[int] = set()  # modules, by identity
 TRAINED: set[int] = set()  # parameters that got a gradient, by identity
 MOST = 100  # models that are told apart
-_models: list[dict[str, Any]] = []  # outermost modules that were called, with their first shapes
+_models: list[dict[str, Any]] = []  # outermost modules that were called, with shapes
 
 
 def saw_model(model: Any, given: Sequence[Any], result: Any, *, trains: bool) -> None:
-    """A model was called from outside any other; `trains`: steps were seen before."""
-    if len(_models) >= MOST or any(one["module"]() is model for one in _models):
+    """A model was called from outside any other; `trains`: steps were seen before. The last shapes
+    before it is trained count: earlier calls may be looks at it.
+    """
+    seen = next((one for one in _models if one["module"]() is model), None)
+    if seen and not any(id(p) in TRAINED for p in model.parameters()):
+        seen["inputs"][:], seen["outputs"][:] = shapes(given), shapes(result)
+    if seen or len(_models) >= MOST:
         return
     one = {"module": weakref.ref(model), "inputs": shapes(given), "outputs": shapes(result)}
     _models.append(one)
