@@ -29,6 +29,7 @@ if missing := DESCRIBED - set(installed()):
 ROOT = Path(__file__).parents[1]
 HANDBOOK = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCKS = [block for page in pages.pages() for block in pages.marked_blocks(page)]
+HELP = {"--help", "--help-all"}
 # Of git, pip, Docker, mypy, Ray, Slurm, Kubernetes, Inspect AI, tools.
 FOREIGN = {
     "--git-dir",
@@ -147,7 +148,7 @@ def command_tree():
             for name in command.list_commands(ctx):
                 todo.append(((*words, name), command.get_command(ctx, name)))
         flags = (o for p in command.params for o in (*p.opts, *p.secondary_opts))
-        found[" ".join(words)] = {flag for flag in flags if flag.startswith("--")} | {"--help"}
+        found[" ".join(words)] = {flag for flag in flags if flag.startswith("--")}
     return found
 
 
@@ -156,7 +157,7 @@ TREE = command_tree()
 
 @pytest.mark.parametrize("page", HANDBOOK, ids=lambda page: page.name)
 def test_every_flag_exists(page):
-    known = set().union(*TREE.values()) | FOREIGN
+    known = set().union(*TREE.values()) | FOREIGN | HELP
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text_of(page))) <= known
 
 
@@ -169,6 +170,19 @@ def test_every_command_exists(page):
     for first, second in shown:
         wanted = f"{first} {second}".strip() if first in groups else first
         assert wanted in known, f"`autoreproduce {wanted}` isn't a command"
+
+
+def test_the_page_of_commands_shows_where_each_option_is_taken():
+    parts = text_of(ROOT / "docs" / "commands.md").split("\n### ")[1:]
+    sections = {name: text for name, _, text in (part.partition("\n") for part in parts)}
+    for command, flags in TREE.items():
+        if command not in sections:
+            continue  # the program itself, or a group
+        linked = re.findall(r"\(#(\w+)-settings\)", sections[command])
+        text = sections[command] + "".join(sections[f"{each.title()} settings"] for each in linked)
+        shown = set(re.findall(r"--[a-z-]+", text.replace("--[no-]", "--")))
+        missing = {re.sub("^--no-", "--", each) for each in flags} - shown
+        assert missing <= HELP, f"{command}: {missing}"
 
 
 def test_every_make_target_exists():

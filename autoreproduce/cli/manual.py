@@ -1,97 +1,93 @@
-"""Every command with its options as Markdown: `python -m autoreproduce.cli.manual` prints
-docs/commands.md.
+"""Every command with the names of its options, as Markdown: `python -m autoreproduce.cli.manual`
+prints docs/commands.md. What an option means stands in `--help` alone.
 """
 
-from collections import Counter
+import textwrap
 from typing import Any
 
 from typer.main import get_command
 
 from autoreproduce.cli.app import GROUPS, app
-from autoreproduce.cli.help import Rows, option_lines, option_panels
+from autoreproduce.cli.help import FIRST, Rows, option_panels
 
-SHARED = 2  # commands that describe an option alike: it's then listed once, under Settings
-OTHER = {"Options": "Common", "Advanced": "Common", "Arguments": "Common"}
+FEW = 3  # settings of a group that a command names itself instead of linking the group
+WIDTH = 100  # characters of a line
+OWN = ("Arguments", FIRST, "Advanced")  # panels of a command's own options
+REQUIRED = "[required]"
 
 HEAD = """# Commands
 
-`python -m autoreproduce.cli.manual > docs/commands.md` makes this page.
+`COMMAND --help` explains what matters of a command, `COMMAND --help-all` every option. You can
+leave out what stands in brackets.
 
-`autoreproduce` alone means `autoreproduce reproduce`. Names in capitals without dashes are
-arguments, in this order, before the options. Every [setting](#settings) is also an environment
-variable (`--max-debug` is `AUTOREPRODUCE_MAX_DEBUG`) and a key of `autoreproduce.toml`
+`autoreproduce` alone means `autoreproduce reproduce`. Every [setting](#settings) is also an
+environment variable (`--max-debug` is `AUTOREPRODUCE_MAX_DEBUG`) and a key of `autoreproduce.toml`
 (`max_debug = 5`). A flag beats the environment, which beats the file. API keys come from the
-environment only. `COMMAND --help` says which settings of a group a command takes; most take some of
-the [common](#common-settings) ones.
+environment only.
 """
-WIDTH, COLUMN = 100, 26  # characters of a line, and where what an option means begins
+SETTINGS = """## Settings
+
+A command that links a group takes most of it.
+"""
+Page = tuple[str, list[str], str, Rows]
 
 
 def manual() -> str:
     """The page: each command with its own options, then the settings that commands share."""
     root: Any = get_command(app)
     ctx = root.make_context("autoreproduce", ["--help"], resilient_parsing=True)
-    groups = {
-        title: [
-            each for name in names for each in _commands(name, root.get_command(ctx, name), ctx)
-        ]
-        for title, names in GROUPS.items()
-    }
-    shared = _shared([panels for pages in groups.values() for _, _, panels in pages])
+    reproduce = option_panels(root.get_command(ctx, "reproduce"), ctx)
+    named = {title: rows for title, rows in reproduce.items() if title not in OWN}
+    shared = {title: rows for title, rows in named.items() if len(rows) > FEW}
     parts = [HEAD]
-    for title, pages in groups.items():
+    for title, names in GROUPS.items():
         parts.append(f"## {title}\n")
-        parts += [_page(*page, shared) for page in pages]
-    parts.append("## Settings\n")
+        for name in names:
+            parts += [_page(*each, shared) for each in _commands(name, root, ctx)]
+    parts.append(SETTINGS)
     for title, rows in shared.items():
-        parts += [f"### {title} settings\n", _list(rows)]
+        parts += [f"### {title} settings\n", _block([_usage(row) for row in rows])]
     return "\n".join(parts).rstrip("\n") + "\n"
 
 
-def _commands(name: str, command: Any, parent: Any) -> list[tuple[str, str, dict[str, Rows]]]:
-    """(name, help, panels) of a command, or of each command of a group."""
+def _commands(name: str, group: Any, parent: Any) -> list[Page]:
+    """(name, arguments, purpose, options) of a command, or of each command of a group."""
+    command = group.get_command(parent, name)
     ctx = command.context_class(command, info_name=name, parent=parent)
     if hasattr(command, "commands"):
-        return [
-            page for each, one in command.commands.items() for page in _commands(each, one, ctx)
-        ]
-    text = " ".join(command.help.split()).replace("<", "&lt;")
-    return [(ctx.command_path.partition(" ")[2], text, option_panels(command, ctx))]
+        return [page for each in command.commands for page in _commands(each, command, ctx)]
+    purpose = command.get_short_help_str(limit=200).replace("<", "&lt;")
+    *arguments, _ = command.collect_usage_pieces(ctx)
+    panels = option_panels(command, ctx)
+    panels.pop("Arguments", None)
+    options = [row for rows in panels.values() for row in rows]
+    return [(ctx.command_path.partition(" ")[2], arguments, purpose, options)]
 
 
-def _shared(pages: list[dict[str, Rows]]) -> dict[str, Rows]:
-    """By panel, the options that `SHARED` commands or more describe in the same words."""
-    counted = Counter(row for panels in pages for rows in panels.values() for row in rows)
-    found: dict[str, Rows] = {}
-    known: set[str] = set()
-    for panels in pages:
-        for title, rows in panels.items():
-            new = [row for row in rows if counted[row] >= SHARED and row[0] not in known]
-            known.update(name for name, _ in new)
-            if new:
-                found.setdefault(OTHER.get(title, title), []).extend(new)
-    return found
+def _page(
+    name: str, arguments: list[str], purpose: str, options: Rows, shared: dict[str, Rows]
+) -> str:
+    """One command: links to the groups of settings it takes, its usage with its own options."""
+    given = {left for left, _ in options}
+    groups = {title: {left for left, _ in rows} for title, rows in shared.items()}
+    linked = {title: names for title, names in groups.items() if len(names & given) > FEW}
+    links = ", ".join(f"[{each.lower()}](#{each.lower()}-settings)" for each in linked)
+    also = f" Settings: {links}." if links else ""
+    own = [_usage(row) for row in options if row[0] not in set().union(*linked.values())]
+    return f"### {name}\n\n{purpose}{also}\n\n{_block([name, *arguments, *own])}"
 
 
-def _page(name: str, text: str, panels: dict[str, Rows], shared: dict[str, Rows]) -> str:
-    """One command: its own options, and the groups it takes settings of."""
-    taken = {row for rows in panels.values() for row in rows}
-    common = {row for rows in shared.values() for row in rows}
-    also = [
-        f"[{panel.lower()}](#{panel.lower()}-settings)"
-        for panel, rows in shared.items()
-        if panel != "Common" and taken.intersection(rows)
-    ]
-    settings = f" Settings: {', '.join(also)}." if also else ""
-    lines = [f"### {name}\n", f"{text}{settings}\n"]
-    if own := [row for rows in panels.values() for row in rows if row not in common]:
-        lines.append(_list(own))
-    return "\n".join(lines)
+def _usage(option: tuple[str, str]) -> str:
+    """An option as it stands in a usage line."""
+    left, right = option
+    return left if REQUIRED in right else f"[{left}]"
 
 
-def _list(rows: Rows) -> str:
-    shown = [(left.removesuffix(" TEXT"), right) for left, right in rows]
-    return "\n".join(["```text", *option_lines(shown, WIDTH, COLUMN), "```\n"])
+def _block(words: list[str]) -> str:
+    """The words in lines of a page; an option and its value stay together."""
+    text = " ".join(each.replace(" ", "\N{NO-BREAK SPACE}") for each in words)
+    lines = textwrap.wrap(text, WIDTH, subsequent_indent="    ", break_on_hyphens=False)
+    return "\n".join(["```text", *lines, "```\n"]).replace("\N{NO-BREAK SPACE}", " ")
 
 
 if __name__ == "__main__":
