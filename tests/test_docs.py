@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pages
 import pytest
+from manual import manual
 from typer.main import get_command
 
 from autoreproduce.cli.app import app
-from autoreproduce.cli.manual import manual
 from autoreproduce.plugins import installed
 
 # The handbook describes these, each in its pages and its commands.
@@ -55,7 +55,7 @@ def text_of(page: Path) -> str:
 
 def test_the_page_of_commands_is_up_to_date() -> None:
     page = text_of(ROOT / "docs" / "commands.md")
-    assert page == manual(), "run python -m autoreproduce.cli.manual > docs/commands.md"
+    assert page == manual(), "run python tests/tools/manual.py > docs/commands.md"
     assert str(Path.home()) not in page
 
 

@@ -1,10 +1,9 @@
-"""Means with intervals, and correlations, with the rules for few values in one place."""
+"""Means with intervals, and agreement, with the rules for few values in one place."""
 
 import math
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import correlation, fmean, stdev
+from statistics import fmean, stdev
 
 
 @dataclass(frozen=True)
@@ -21,19 +20,6 @@ class MeanEstimate:
     high: float | None = None
 
 
-@dataclass(frozen=True)
-class Correlation:
-    """A coefficient with its 95 % interval.
-
-    None if undefined: under three pairs, or one side constant.
-    """
-
-    value: float | None
-    low: float | None
-    high: float | None
-    count: int
-
-
 def estimate(values: Sequence[float], seed: int = 0, resamples: int = 9999) -> MeanEstimate | None:
     """The mean with a percentile bootstrap interval; None for no values.
 
@@ -47,45 +33,6 @@ def estimate(values: Sequence[float], seed: int = 0, resamples: int = 9999) -> M
         return MeanEstimate(values[0], 1)
     low, high = _bootstrap(values, seed, resamples)
     return MeanEstimate(fmean(values), len(values), stdev(values), low, high)
-
-
-def pearson(one: Sequence[float], other: Sequence[float]) -> Correlation:
-    """Pearson's r with Fisher's interval."""
-    return _correlation(one, other, lambda value: 1.0)
-
-
-def spearman(one: Sequence[float], other: Sequence[float]) -> Correlation:
-    """Spearman's ρ; its interval by Fisher's transformation with variance (1 + ρ²/2) / (n − 3).
-
-    Source of the variance: Bonett and Wright, Psychometrika 65 (2000), 23-28.
-    """
-    return _correlation(_ranks(one), _ranks(other), lambda value: 1 + value**2 / 2)
-
-
-def _correlation(
-    one: Sequence[float], other: Sequence[float], variance: Callable[[float], float]
-) -> Correlation:
-    """With Fisher's interval, which there is of four pairs or more that don't lie on a line.
-
-    Of n pairs `variance` / (n − 3) is the transformed value's variance.
-    """
-    count = len(one)
-    if not _is_defined(one, other):
-        return Correlation(None, None, None, count)
-    value = max(-1.0, min(1.0, correlation(one, other)))
-    if count <= 3 or abs(value) >= 1:
-        return Correlation(value, None, None, count)
-    half = 1.959964 * math.sqrt(variance(value) / (count - 3))
-    middle = math.atanh(value)
-    return Correlation(value, math.tanh(middle - half), math.tanh(middle + half), count)
-
-
-def _ranks(values: Sequence[float]) -> list[float]:
-    """From 1; equal values share the mean of their ranks."""
-    ordered = sorted(values)
-    return [
-        (bisect_left(ordered, value) + bisect_right(ordered, value) + 1) / 2 for value in values
-    ]
 
 
 def krippendorff_alpha(units: Sequence[Sequence[float]]) -> float | None:
@@ -116,9 +63,3 @@ def _bootstrap(values: Sequence[float], seed: int, resamples: int) -> tuple[floa
     drawn = np.random.default_rng(seed).choice(np.asarray(values, float), (resamples, len(values)))
     low, high = np.percentile(drawn.mean(1), [2.5, 97.5])
     return float(low), float(high)
-
-
-def _is_defined(one: Sequence[float], other: Sequence[float]) -> bool:
-    if len(one) != len(other):
-        raise ValueError(f"{len(one)} values against {len(other)}")
-    return len(one) >= 3 and len(set(one)) > 1 and len(set(other)) > 1

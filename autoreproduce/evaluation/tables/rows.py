@@ -18,7 +18,7 @@ from autoreproduce.evaluation.scorers.execution import ExecutionScorer
 from autoreproduce.evaluation.scorers.gap import GapScorer, score_of_gap
 from autoreproduce.evaluation.scoring import is_number, read_scores
 from autoreproduce.evaluation.statistics import MeanEstimate
-from autoreproduce.evaluation.tables.model import Cell, Table
+from autoreproduce.evaluation.tables.model import Table
 from autoreproduce.task import Task
 from autoreproduce.trials.folders import trials_below
 from autoreproduce.trials.machines import read_machines
@@ -216,14 +216,6 @@ def _judging_cost(folder: Path) -> tuple[int, float | None]:
     return tokens, None if None in prices else sum(price or 0.0 for price in prices)
 
 
-def published_rows() -> list[dict[str, Any]]:
-    """What others printed, with its source."""
-    found: list[dict[str, Any]] = []
-    for path in sorted((folder("eval") / "published").glob("*.yaml")):
-        found += yaml.safe_load(path.read_text(encoding="utf-8")).get("rows", [])
-    return found
-
-
 def published_tables(beside: Collection[str]) -> list[Table]:
     """What others printed that belongs below our tables of these names: marked, never mixed in."""
     found: list[Table] = []
@@ -234,23 +226,3 @@ def published_tables(beside: Collection[str]) -> list[Table]:
                 note = f"Not measured here; {one['source']}."
                 found.append(Table(name, title, one["columns"], one["rows"], [note]))
     return found
-
-
-def published_systems() -> Table:
-    """Systems that others measured at full scale: in no column with trials of another profile."""
-    rows = published_rows()
-    known = ("paper", "code", "mixed", "execution", "gap")
-    names = [name for name in known if any(name in row for row in rows)]
-    made: list[list[Cell]] = [
-        [row["system"], row["model"], *(row.get(name) for name in names)] for row in rows
-    ]
-    notes = list(dict.fromkeys(f"Not measured here: {row['source']}." for row in rows))
-    title = "Published by others, at full scale"
-    return Table("published_systems", title, ["system", "model", *names], made, notes)
-
-
-def published_passes() -> tuple[str, dict[str, list[float]]]:
-    """What others printed of masked functions: the source, and by agent per cent for n = 1, 2, …"""
-    text = (folder("eval") / "published" / "autoexperiment.yaml").read_text(encoding="utf-8")
-    found = yaml.safe_load(text)["passes"]
-    return str(found["source"]), dict(found["rows"])

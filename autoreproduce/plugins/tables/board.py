@@ -14,7 +14,7 @@ from autoreproduce.claims.verdicts.overall import verdict_title
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.statistics import MeanEstimate, estimate
 from autoreproduce.evaluation.tables.model import Cell, Table
-from autoreproduce.evaluation.tables.rows import TrialRow, one_machine, published_systems, read_rows
+from autoreproduce.evaluation.tables.rows import TrialRow, one_machine, read_rows
 from autoreproduce.plugins.tables.build import (
     counted_words,
     groups_by,
@@ -23,6 +23,7 @@ from autoreproduce.plugins.tables.build import (
     trust_notes,
 )
 from autoreproduce.plugins.tables.judging import require_one_judging
+from autoreproduce.plugins.tables.published import published_systems
 
 Measure = Callable[[TrialRow], float | None]
 MEASURES: dict[str, Measure] = {

@@ -18,9 +18,10 @@ from autoreproduce.evaluation.report.evidence import gather
 from autoreproduce.evaluation.report.page import render, whole_page
 from autoreproduce.evaluation.statistics import MeanEstimate
 from autoreproduce.evaluation.tables.model import Cell, Table, can_draw, plot_label
-from autoreproduce.evaluation.tables.rows import TrialRow, published_rows
+from autoreproduce.evaluation.tables.rows import TrialRow
 from autoreproduce.evaluation.tables.write import cell_text, make_folder, svg_of
 from autoreproduce.plugins.tables.board import COSTS, SCORES, System, groups_of, shared_tasks
+from autoreproduce.plugins.tables.published import published_rows
 from autoreproduce.trials.journal import write_whole
 
 PAGE = "board.html"

@@ -12,22 +12,13 @@ from statistics import fmean
 
 from autoreproduce.claims.verdicts.overall import verdict_title
 from autoreproduce.evaluation.scorers import JUDGED
-from autoreproduce.evaluation.statistics import (
-    Correlation,
-    MeanEstimate,
-    estimate,
-    krippendorff_alpha,
-)
+from autoreproduce.evaluation.statistics import MeanEstimate, estimate, krippendorff_alpha
 from autoreproduce.evaluation.tables.model import Cell, Table
-from autoreproduce.evaluation.tables.rows import (
-    TrialRow,
-    one_machine,
-    published_systems,
-    published_tables,
-)
-from autoreproduce.plugins.tables.human import correlations
+from autoreproduce.evaluation.tables.rows import TrialRow, one_machine, published_tables
+from autoreproduce.plugins.tables.human import Correlation, correlations
 from autoreproduce.plugins.tables.judging import require_one_judging
 from autoreproduce.plugins.tables.programs import programs, rated
+from autoreproduce.plugins.tables.published import published_systems
 
 SCORE_COLUMNS = (*JUDGED, "ran", "void", "gave the number", "gap", "gap, ran")
 

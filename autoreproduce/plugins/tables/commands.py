@@ -29,9 +29,10 @@ def table(
 ) -> None:
     """Tables over trials: Markdown, LaTeX, CSV, JSON, plots."""
     from autoreproduce.evaluation.tables.rows import read_rows
-    from autoreproduce.evaluation.tables.write import data, draw, markdown, write_tables
+    from autoreproduce.evaluation.tables.write import data, markdown, write_tables
     from autoreproduce.plugins.tables.build import tables
     from autoreproduce.plugins.tables.human import matched, read_human
+    from autoreproduce.plugins.tables.plots import draw
     from autoreproduce.runner.api_results import note_to_stderr
 
     rows = read_rows(folder, note_to_stderr)

@@ -10,13 +10,14 @@ file has the columns `trial` (the trial's folder, or as much of the end of its p
 import csv
 import math
 import posixpath
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
+from statistics import correlation, fmean
 
 from autoreproduce.errors import UsageError
-from autoreproduce.evaluation.statistics import Correlation, pearson, spearman
 
 MOST_POINTS = {"method": 10.0, "hyperparameters": 5.0, "training": 5.0}
 
@@ -42,6 +43,64 @@ def read_human(path: Path) -> dict[str, list[float]]:
             f"{path} holds no scores: give the columns trial, rater, {', '.join(MOST_POINTS)}"
         )
     return dict(totals)
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """A coefficient with its 95 % interval.
+
+    None if undefined: under three pairs, or one side constant.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    count: int
+
+
+def pearson(one: Sequence[float], other: Sequence[float]) -> Correlation:
+    """Pearson's r with Fisher's interval."""
+    return _correlation(one, other, lambda value: 1.0)
+
+
+def spearman(one: Sequence[float], other: Sequence[float]) -> Correlation:
+    """Spearman's ρ; its interval by Fisher's transformation with variance (1 + ρ²/2) / (n − 3).
+
+    Source of the variance: Bonett and Wright, Psychometrika 65 (2000), 23-28.
+    """
+    return _correlation(_ranks(one), _ranks(other), lambda value: 1 + value**2 / 2)
+
+
+def _correlation(
+    one: Sequence[float], other: Sequence[float], variance: Callable[[float], float]
+) -> Correlation:
+    """With Fisher's interval, which there is of four pairs or more that don't lie on a line.
+
+    Of n pairs `variance` / (n − 3) is the transformed value's variance.
+    """
+    count = len(one)
+    if not _is_defined(one, other):
+        return Correlation(None, None, None, count)
+    value = max(-1.0, min(1.0, correlation(one, other)))
+    if count <= 3 or abs(value) >= 1:
+        return Correlation(value, None, None, count)
+    half = 1.959964 * math.sqrt(variance(value) / (count - 3))
+    middle = math.atanh(value)
+    return Correlation(value, math.tanh(middle - half), math.tanh(middle + half), count)
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    """From 1; equal values share the mean of their ranks."""
+    ordered = sorted(values)
+    return [
+        (bisect_left(ordered, value) + bisect_right(ordered, value) + 1) / 2 for value in values
+    ]
+
+
+def _is_defined(one: Sequence[float], other: Sequence[float]) -> bool:
+    if len(one) != len(other):
+        raise ValueError(f"{len(one)} values against {len(other)}")
+    return len(one) >= 3 and len(set(one)) > 1 and len(set(other)) > 1
 
 
 def correlations(

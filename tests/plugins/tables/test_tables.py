@@ -23,19 +23,14 @@ from autoreproduce.cli.app import app
 from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.evaluation.judging.submitted_code import Program
 from autoreproduce.evaluation.scoring import save_score
-from autoreproduce.evaluation.statistics import (
-    MeanEstimate,
-    estimate,
-    krippendorff_alpha,
-    pearson,
-    spearman,
-)
+from autoreproduce.evaluation.statistics import MeanEstimate, estimate, krippendorff_alpha
 from autoreproduce.evaluation.submission import lay_out
 from autoreproduce.evaluation.tables import model
 from autoreproduce.evaluation.tables.rows import published_tables, read_rows
-from autoreproduce.evaluation.tables.write import cell_text, comma, data, draw, latex, markdown
+from autoreproduce.evaluation.tables.write import cell_text, comma, data, latex, markdown
 from autoreproduce.plugins.tables.build import systems, tables
-from autoreproduce.plugins.tables.human import correlations, matched, read_human
+from autoreproduce.plugins.tables.human import correlations, matched, pearson, read_human, spearman
+from autoreproduce.plugins.tables.plots import draw
 from autoreproduce.trials.steps import ExecutionResult
 from autoreproduce.trials.trial import Outcome
 

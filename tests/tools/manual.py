@@ -1,5 +1,5 @@
-"""Every command with the names of its options, as Markdown: `python -m autoreproduce.cli.manual`
-prints docs/commands.md. What an option means stands in `--help` alone.
+"""Every command with the names of its options, as Markdown: `python tests/tools/manual.py` prints
+docs/commands.md. What an option means stands in `--help` alone.
 """
 
 import textwrap
