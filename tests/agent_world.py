@@ -11,7 +11,8 @@ from sandbox_helpers import skip_without_bubblewrap
 
 from autoreproduce.benchmarks.own import OwnTask, OwnTasks
 from autoreproduce.config import Settings
-from autoreproduce.runner.attempt import Finished, Request, Shared, attempt
+from autoreproduce.runner.api_results import Reproduction
+from autoreproduce.runner.attempt import Request, Shared, attempt
 from autoreproduce.trials.steps import ModelResult, Step
 from autoreproduce.trials.trial import Trial
 
@@ -64,7 +65,7 @@ def agent_file(folder: Path, script: str, **fields: Any) -> Path:
     return path
 
 
-def run_agent(folder: Path, url: str, agent: Path | str, *shared: Any, **more: Any) -> Finished:
+def run_agent(folder: Path, url: str, agent: Path | str, *shared: Any, **more: Any) -> Reproduction:
     """A trial of an agent in bubblewrap, begun or resumed in `folder`/trial."""
     return run_solver(folder, url, f"agent:{agent}", *shared, **more)
 
@@ -76,7 +77,7 @@ def run_solver(
     shared: Shared | None = None,
     observers: Any = (),
     **settings: Any,
-) -> Finished:
+) -> Reproduction:
     """A trial of a solver on the tiny experiment, in bubblewrap, in `folder`/trial."""
     skip_without_bubblewrap()
     if not (folder / "paper.md").exists():

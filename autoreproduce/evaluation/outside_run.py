@@ -15,15 +15,15 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
-from autoreproduce.errors import TrialError, UsageError
+from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.judging.submitted_code import LARGEST, is_safe
-from autoreproduce.files.bounded import LARGEST_JSON, parse_json
+from autoreproduce.files.bounded import LARGEST_JSON
 from autoreproduce.files.shared import read_plain
 from autoreproduce.sandboxes.inside import DATA, HOME, PACKAGES, WORKSPACE
 from autoreproduce.trials.metric_source import parse_metric_source
@@ -123,24 +123,9 @@ def at_seed(command: str, seed: int) -> str:
     return command.replace("{seed}", str(seed))
 
 
-def recorded_run(inputs: Mapping[str, str | None], command: str) -> OutsideRun:
-    """The run that a trial's record states. Raises TrialError if it was altered to none."""
-    given = {key: inputs.get(key) or "" for key in PLACES}
-    try:
-        beside = TypeAdapter(dict[str, str]).validate_python(parse_json(given["beside"] or "{}"))
-        packages = tuple(given["packages"].split(", ")) if given["packages"] else ()
-        return OutsideRun(command, given["data_at"], (), packages, beside)
-    except (ValueError, UsageError) as error:
-        raise TrialError(
-            f"how the program was run cannot be read ({' '.join(str(error).split())[:200]})",
-            fix="score the program again, into a new folder (--out)",
-        ) from None
-
-
 def write_outside_run(trial: Trial, run: OutsideRun) -> None:
     """Write down how a trial's program is run, for its further runs."""
-    content = {"command": run.command, "metric_from": run.metric_from, "data_at": run.data_at}
-    trial.write(FILE, json.dumps({**content, "beside": dict(run.beside)}, indent=1) + "\n")
+    trial.write(FILE, json.dumps(asdict(run), indent=1) + "\n")
 
 
 def read_outside_run(folder: Path) -> OutsideRun | None:

@@ -22,7 +22,7 @@ from autoreproduce.files.tree import Tree
 from autoreproduce.task import Task
 from autoreproduce.trials.folders import refuse_links
 from autoreproduce.trials.journal import write_whole
-from autoreproduce.trials.steps import ExecutionResult
+from autoreproduce.trials.steps import ExecutionResult, last_execution
 
 MAX_FILE = 2_000_000
 
@@ -99,12 +99,8 @@ def _other_metrics(found: Evidence, task: Task | None) -> list[tuple[str, float]
 
 def _full_run_command(found: Evidence, program: dict[str, str]) -> str:
     """The command of the last run in full, "" if there was none or it has nothing to run."""
-    commands = [
-        step.result.command
-        for step in found.steps
-        if step.phase == "full_run" and isinstance(step.result, ExecutionResult)
-    ]
-    return commands[-1] if commands and commands[-1] and program else ""
+    run = last_execution(found.steps, "full_run")
+    return run.command if run and program else ""
 
 
 def _readme_text(

@@ -5,15 +5,14 @@ from collections.abc import Sequence
 from autoreproduce.claims.observed import Observed, observed_from_probe
 from autoreproduce.trials.metrics_file import runs_written
 from autoreproduce.trials.probe.observation import structure_of
-from autoreproduce.trials.steps import ExecutionResult, Step
+from autoreproduce.trials.steps import Step, last_execution
 
 MOST_NAMED = 8  # files, and lengths of one file of the program
 
 
 def seen_in_full(steps: Sequence[Step]) -> Observed:
     """What was seen of the last full run; nothing if there was none, or none was watched."""
-    runs = [step.result for step in steps if step.phase == "full_run"]
-    last = next((run for run in reversed(runs) if isinstance(run, ExecutionResult)), None)
+    last = last_execution(steps, "full_run")
     if last is None or last.observed is None:
         return Observed()
     try:

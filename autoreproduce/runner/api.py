@@ -26,7 +26,7 @@ from autoreproduce.trials.steps import Observer
 
 if TYPE_CHECKING:
     from autoreproduce.evaluation.judging.material import PointsSource
-    from autoreproduce.runner.attempt import Finished, Request
+    from autoreproduce.runner.attempt import Request
     from autoreproduce.runner.external_program import ScoreRequest
     from autoreproduce.task import Task
 
@@ -110,8 +110,7 @@ def watched_attempt(request: Request, view: OpenView | None = None) -> Reproduct
     opened = view(request.task) if view else nullcontext(PhaseNotes())
     with opened as observer:
         request.observers = [observer]
-        done: Finished = attempt(request, choice)
-    return Reproduction(done.folder, done.outcome, done.report, done.task, done.earlier)
+        return attempt(request, choice)
 
 
 class ScoreOptions(TrialSettings, total=False):

@@ -9,13 +9,12 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from autoreproduce.benchmarks import benchmark_of
 from autoreproduce.claims.verdicts.trial_verdict import FILE as VERDICT
-from autoreproduce.config import Settings, digest
+from autoreproduce.config import Settings
 from autoreproduce.contracts import Submission
 from autoreproduce.errors import AutoReproduceError, ReplyError, UnusableModelError
 from autoreproduce.evaluation.report import write_report
@@ -24,6 +23,7 @@ from autoreproduce.evaluation.result_folder import write_result
 from autoreproduce.models.budget import Budget
 from autoreproduce.models.tape import CallSite, TapeHead, tape_of, write_tape
 from autoreproduce.plugins import found_at, installed
+from autoreproduce.runner.api_results import Reproduction
 from autoreproduce.runner.chosen import chosen_model, has_ended
 from autoreproduce.runner.conclude import conclude
 from autoreproduce.runner.last_look import LastLook
@@ -53,21 +53,10 @@ from autoreproduce.trials.steps import ModelResult, Observer
 from autoreproduce.trials.summary import read_json
 from autoreproduce.trials.trial import Outcome, Trial
 
-__all__ = ["Finished", "Request", "Shared", "attempt"]
+__all__ = ["Request", "Shared", "attempt"]
 
 
-@dataclass
-class Finished:
-    """A trial that has ended, now or earlier."""
-
-    folder: Path
-    outcome: Outcome
-    report: Path
-    task: Task
-    earlier: bool = False
-
-
-def attempt(request: Request, choice: ModelChoice | None = None) -> Finished:
+def attempt(request: Request, choice: ModelChoice | None = None) -> Reproduction:
     """Attempt the task, or resume the attempt that was begun, by the models of `choice` if they
     were chosen before. Raises UsageError and TrialError before it begins.
     """
@@ -104,7 +93,7 @@ def attempt(request: Request, choice: ModelChoice | None = None) -> Finished:
         report = report or _close(trial, task, outcome, earlier)
         if settings.model.record:
             _record_tape(settings.model.record, trial)
-        return Finished(folder, outcome, report, task, earlier)
+        return Reproduction(folder, outcome, report, task, earlier)
     finally:
         live.end()
         trial.close()
@@ -164,11 +153,10 @@ def _run(
 
 def _sandboxes(request: Request, task: Task, choice: ModelChoice, trial: Trial) -> SandboxSetup:
     """Where the trial's programs run."""
-    return SandboxSetup(
+    return SandboxSetup.of_trial(
+        trial.folder,
         choice.settings,
-        trial.folder.resolve() / "packages",
         task.data_dir,
-        label=digest(str(trial.folder.resolve())),
         trusted=choice.trusted,
         note=trial.note,
         starts=request.shared.starts,

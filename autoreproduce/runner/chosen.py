@@ -11,12 +11,11 @@ from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
 from autoreproduce.files.handed_over import named_tape
 from autoreproduce.models.budget import Budget
-from autoreproduce.models.prices import Usage, price_of
 from autoreproduce.runner.open_models import ModelChoice, choose_model, servers
 from autoreproduce.runner.request import Request, was_begun_here
 from autoreproduce.solvers import needs_of
 from autoreproduce.trials.chain import TRIAL
-from autoreproduce.trials.steps import ExecutionResult
+from autoreproduce.trials.steps import last_execution
 from autoreproduce.trials.trial import Trial
 
 
@@ -43,8 +42,7 @@ def has_ended(trial: Trial, settings: Settings) -> bool:
 
 def has_more_time(trial: Trial, settings: Settings) -> bool:
     """True if the full run was stopped at its limit, and a longer one is asked for now."""
-    runs = [step.result for step in trial.steps if step.phase == "full_run"]
-    last = next((run for run in reversed(runs) if isinstance(run, ExecutionResult)), None)
+    last = last_execution(trial.steps, "full_run")
     given = (settings.method.time_limit_minutes or 0) * 60
     return last is not None and last.stopped == "timeout" and 0 < last.allowed < given
 
@@ -66,12 +64,11 @@ def _names(settings: Settings) -> list[str]:
 def _where_it_was(trial: Trial, settings: Settings) -> tuple[Settings, str]:
     """The settings under which the models are asked where they were, and what to tell the user."""
     then, now = trial.record.inputs.get("server"), servers(_names(settings), settings)
-    if then == now or (then is None and now):
+    if then is None or then == now:  # it was replayed, or it is asked where it was
         return settings, ""
     if now:
-        return settings, f"{trial.record.model} was asked at {_at(then)} before, now at {now}"
-    if then is None:
-        return settings, _unrecorded(trial, settings)
+        where = then or "its provider's own address"
+        return settings, f"{trial.record.model} was asked at {where} before, now at {now}"
     # the note of what began here holds its inputs: nobody altered them since
     own = was_begun_here(settings.cache_dir, trial.folder, trial.record)
     if own and ", " not in then:
@@ -80,21 +77,3 @@ def _where_it_was(trial: Trial, settings: Settings) -> tuple[Settings, str]:
         f"{trial.folder} was made with {trial.record.model} at {then}, and no address is given now",
         fix=f"add --base-url {then.partition(', ')[0]}, or where that server is now",
     )
-
-
-def _at(server: str | None) -> str:
-    return server or "its provider's own address"
-
-
-def _unrecorded(trial: Trial, settings: Settings) -> str:
-    """What to tell of a trial by an earlier version that doesn't say where its model was asked.
-    Raises UsageError for a model that its provider doesn't list: a server of the user's had it.
-    """
-    model = trial.record.model
-    if any(price_of(Usage(1, 0, 1), name, settings) is None for name in _names(settings)):
-        raise UsageError(
-            f"{trial.folder} doesn't say at which address {model} was asked, and no price of that "
-            "model is known",
-            fix="add --base-url with its server's address, or --price if the provider has it",
-        )
-    return f"where {model} was asked before isn't recorded: now it's asked at {_at(None)}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autoreproduce.benchmarks import benchmark_of
-from autoreproduce.config import Settings, digest
+from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.judging.material import PointsSource
 from autoreproduce.evaluation.judging.submitted_code import (
@@ -18,7 +18,7 @@ from autoreproduce.evaluation.judging.submitted_code import (
     program_at,
 )
 from autoreproduce.evaluation.judging.unpacking import is_url
-from autoreproduce.evaluation.outside_run import OutsideRun, at_seed, read_beside
+from autoreproduce.evaluation.outside_run import OutsideRun, at_seed, read_beside, write_outside_run
 from autoreproduce.evaluation.submission import (
     NOT_RUN,
     CarriedFiles,
@@ -122,17 +122,17 @@ def _end(request: ScoreRequest, trial: Trial, task: Task, run: OutsideRun | None
     A program whose number is read from its own words sees the test targets: with decoys in their
     place its words would be about these.
     """
-    sandboxes = SandboxSetup(
-        request.settings,
-        trial.folder.resolve() / "packages",
-        task.data_dir,
-        label=digest(str(trial.folder.resolve())),
-        note=request.note,
+    sandboxes = SandboxSetup.of_trial(
+        trial.folder, request.settings, task.data_dir, note=request.note
     )
     if run and not run.metric_from:
         sandboxes = benchmark_of(task).ready(task, sandboxes).of_draw(request.draw)
     sandboxes = with_packages(sandboxes, run.packages if run else ())
-    submission = run_submission(trial, task, request.settings, run, sandboxes) if run else not_run()
+    if run:
+        write_outside_run(trial, run)
+        submission = run_submission(trial, task, request.settings, run, sandboxes)
+    else:
+        submission = not_run()
     outcome, measurement = measured(trial, task, submission, sandboxes)
     if run:
         watched = not request.levels or "structure" in request.levels

@@ -13,7 +13,7 @@ from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.scorers.gap import signed_gap
 from autoreproduce.sandboxes.setup import NO_ISOLATION
 from autoreproduce.trials.measurement import FILE
-from autoreproduce.trials.steps import dollars_of, model_results, usage_of
+from autoreproduce.trials.steps import by_phase, dollars_of, model_results, sums_of, usage_of
 from autoreproduce.trials.trial import Outcome
 
 if TYPE_CHECKING:
@@ -100,25 +100,11 @@ def _close_accounts(outcome: Outcome, trial: Trial, task: Task, seconds: float) 
     outcome.details["models"] = sorted({call.model for call in calls})
     outcome.cost = dollars_of(calls)
     outcome.seconds = round(max(seconds, sum(step.seconds for step in trial.steps)), 1)
-    for name in dict.fromkeys(step.phase for step in trial.steps):
-        outcome.phases.setdefault(name, {}).update(_phase_sums(trial, name))
+    for name, steps in by_phase(trial.steps).items():
+        sums = sums_of(steps)
+        outcome.phases.setdefault(name, {}).update({**sums, "cost": sums.pop("dollars")})
     if outcome.metric is not None:
         _compare(outcome, task)
-
-
-def _phase_sums(trial: Trial, name: str) -> dict[str, float | None]:
-    """A phase's sums; `cost` in dollars, None where a price is unknown."""
-    steps = [step for step in trial.steps if step.phase == name]
-    calls = [call.usage for call in model_results(steps)]
-    return {
-        "seconds": round(sum(step.seconds for step in steps), 1),
-        "calls": len(calls),
-        "executions": sum(step.kind == "execute" for step in steps),
-        "input": sum(usage.input for usage in calls),
-        "cached": sum(usage.cached for usage in calls),
-        "output": sum(usage.output for usage in calls),
-        "cost": dollars_of(model_results(steps)),
-    }
 
 
 def _compare(outcome: Outcome, task: Task) -> None:

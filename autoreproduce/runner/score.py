@@ -113,13 +113,12 @@ def _trials(request: ScoreRequest) -> list[tuple[Path, Task | None]]:
 
     With each its task, None for the one in its own record.
     """
-    path, run = Path(request.path), request.outside_run
-    folders = [path] if (path / "trial.json").is_file() else trials_below(path)
-    if not folders or _has_a_program(request, path):
+    run, folders = request.outside_run, _finished(request)
+    if not folders:
         return [submitted_trial(request)]
     if run:
         raise UsageError(
-            f"{path} is a finished trial, which is scored as it is", fix="leave --run out"
+            f"{request.path} is a finished trial, which is scored as it is", fix="leave --run out"
         )
     return [(folder, request.task) for folder in folders]
 
@@ -129,23 +128,24 @@ def programs_to_score(request: ScoreRequest) -> list[tuple[Program, Task, Path |
 
     Raises UsageError if there is nothing to score.
     """
-    path = Path(request.path)
-    folders = [path] if (path / "trial.json").is_file() else trials_below(path)
-    if not folders or _has_a_program(request, path):
+    folders = _finished(request)
+    if not folders:
         with opened_source(request.path) as root:
             return [(submitted_program(request, root), named_task(request), None)]
     found = [(folder, request.task or _task_of(folder)) for folder in folders]
     return [(program_of(folder, task), task, folder) for folder, task in found]
 
 
-def _has_a_program(request: ScoreRequest, path: Path) -> bool:
-    """Whether a task is named, and the folder has code beside trials of earlier scoring."""
-    inside = any(path.resolve() in place.resolve().parents for place in own_folders(request))
-    return (
-        request.task is not None
-        and inside
-        and not read_program(request.path, without=own_folders(request)).empty
-    )
+def _finished(request: ScoreRequest) -> list[Path]:
+    """The trials that are named; none if a task is named and the folder has code beside trials of
+    earlier scoring: then that is what to score.
+    """
+    path = Path(request.path)
+    found, own = trials_below(path), own_folders(request)
+    inside = any(path.resolve() in place.resolve().parents for place in own)
+    if not found or not inside or request.task is None:
+        return found
+    return found if read_program(request.path, without=own).empty else []
 
 
 def _task_of(folder: Path) -> Task:

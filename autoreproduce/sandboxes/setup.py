@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from autoreproduce.config import digest
 from autoreproduce.sandboxes import open_sandbox
 from autoreproduce.sandboxes.counted_run import CountedData, TrialSandbox
 
@@ -43,6 +44,14 @@ class SandboxSetup:
     files: tuple[str, ...] = ("*",)
     noted: set[str] = field(default_factory=set)
     unisolated: set[str] = field(default_factory=set)  # names of those opened that isolate nothing
+
+    @classmethod
+    def of_trial(
+        cls, folder: Path, settings: Settings, data_dir: Path | None, **more: Any
+    ) -> SandboxSetup:
+        """Those of the trial in `folder`, which holds its packages and by which it's labelled."""
+        real = folder.resolve()
+        return cls(settings, real / "packages", data_dir, label=digest(str(real)), **more)
 
     def open(self, workspace: Path) -> TrialSandbox:
         """A sandbox for a workspace. Raises SandboxError where none works."""

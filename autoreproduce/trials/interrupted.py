@@ -18,7 +18,7 @@ from autoreproduce.contracts import Execution, RunInterruptedError
 from autoreproduce.files.shared import read_plain
 from autoreproduce.files.tree import Tree
 from autoreproduce.trials.probe import OBSERVED, take_observation
-from autoreproduce.trials.steps import ExecutionResult
+from autoreproduce.trials.steps import ExecutionResult, last_execution
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,9 +72,7 @@ def counted_run(
     `continued`, with what that brings; or what is left of one that was killed with its harness.
     """
     folder, tree = trial.folder, Tree(trial.workspace)
-    runs = (step.result for step in reversed(trial.steps))
-    last = next((run for run in runs if isinstance(run, ExecutionResult)), None)
-    before = last if continued else None
+    before = last_execution(trial.steps) if continued else None
     killed = _killed_run(trial, tree, command, seconds)
     if killed:
         begun, done = killed
@@ -136,9 +134,7 @@ def kept(
 
 
 def put_back(folder: Path, tree: Tree) -> None:
-    """Lay the checkpoint of the run that was stopped where its program looks for it, and no other;
-    what a trial of an earlier version left in the workspace stays.
-    """
+    """Lay the checkpoint of the run that was stopped, and no other, where its program looks."""
     if Tree(folder).kind(CHECKPOINT) == "file":
         tree.remove(CHECKPOINT)
         (folder / CHECKPOINT).replace(tree.root / CHECKPOINT)

@@ -2,8 +2,8 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable
-from typing import Annotated, Literal, Protocol, Self, runtime_checkable
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, Literal, Protocol, Self, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
@@ -162,6 +162,35 @@ def dollars_of(calls: Iterable[ModelResult]) -> float | None:
     prices = [call.price for call in calls]
     known = [price for price in prices if price is not None]
     return math.fsum(known) if len(known) == len(prices) else None
+
+
+def sums_of(steps: Iterable[Step]) -> dict[str, Any]:
+    """What steps took together: seconds, calls, executions, tokens, and dollars as `dollars_of`."""
+    taken = list(steps)
+    calls = model_results(taken)
+    return {
+        "seconds": round(sum(step.seconds for step in taken), 1),
+        "calls": len(calls),
+        "executions": sum(step.kind == "execute" for step in taken),
+        "input": sum(call.usage.input for call in calls),
+        "cached": sum(call.usage.cached for call in calls),
+        "output": sum(call.usage.output for call in calls),
+        "dollars": dollars_of(calls),
+    }
+
+
+def by_phase(steps: Iterable[Step]) -> dict[str, list[Step]]:
+    """The steps of each phase, in the order in which the phases began."""
+    found: dict[str, list[Step]] = {}
+    for step in steps:
+        found.setdefault(step.phase, []).append(step)
+    return found
+
+
+def last_execution(steps: Sequence[Step], phase: str = "") -> ExecutionResult | None:
+    """The last run of a program, in one phase or in any; None where nothing was run."""
+    results = (step.result for step in reversed(steps) if phase in ("", step.phase))
+    return next((one for one in results if isinstance(one, ExecutionResult)), None)
 
 
 @runtime_checkable

@@ -26,7 +26,6 @@ HONEST: dict[str, Any] = {
     "model": {
         "class": "Net",
         "parameters": 49,
-        "parts": {"first": 40, "out": 9},
         "tensors": {"8x4": 1, "8": 1, "1x8": 1, "1": 1},
         "layers": {"Linear": 2},
         "inputs": [[16, 4]],

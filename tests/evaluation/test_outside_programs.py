@@ -11,10 +11,17 @@ from autoreproduce.claims.verdicts.overall import Method
 from autoreproduce.claims.verdicts.trial_verdict import verdict_of
 from autoreproduce.cli.console.attempts import unmet
 from autoreproduce.config import Settings
-from autoreproduce.errors import TrialError, UsageError
+from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.judging.material import program_of
 from autoreproduce.evaluation.judging.submitted_code import Program
-from autoreproduce.evaluation.outside_run import OutsideRun, data_place, read_beside, recorded_run
+from autoreproduce.evaluation.outside_run import (
+    FILE,
+    OutsideRun,
+    data_place,
+    read_beside,
+    read_outside_run,
+    write_outside_run,
+)
 from autoreproduce.evaluation.scorers.integrity import with_probe
 from autoreproduce.evaluation.submission import lay_out
 from autoreproduce.evaluation.tables.rows import read_rows
@@ -155,11 +162,13 @@ def test_a_file_of_the_users_own_makes_a_program_run_and_is_no_part_of_it(tmp_pa
 
 def test_what_a_run_needs_is_read_again_from_the_record(tmp_path: Path) -> None:
     asked = OutsideRun("python x.py", "sets", (), ("h5py", "yacs==0.1.8"), {"x.py": "y = 1\n"})
-    assert recorded_run(asked.places, "python x.py") == asked
-    assert recorded_run({}, "a").places == {}
-    for altered in ({"beside": "["}, {"beside": '{"../x": ""}'}, {"data_at": "/usr"}):
-        with pytest.raises(TrialError, match="cannot be read"):
-            recorded_run(altered, "a")
+    with lay_out(tmp_path / "t", Program({"main.py": ""}), TASK, run=asked) as trial:
+        write_outside_run(trial, asked)
+    assert read_outside_run(tmp_path / "t") == asked
+    whole = json.loads((tmp_path / "t" / FILE).read_text())
+    for altered in ({"beside": "["}, {"beside": {"../x": ""}}, {"data_at": "/usr"}):
+        (tmp_path / "t" / FILE).write_text(json.dumps(whole | altered))
+        assert read_outside_run(tmp_path / "t") is None
     for name, text in {"a/x": "", "b/x": "", "c/x": "y"}.items():
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).write_text(text)

@@ -12,14 +12,14 @@ import weak_models as weak
 from agent_world import calls_of, run_solver, steps_of
 from chat_server import Answer, Request, Server, chat_server
 
-from autoreproduce.runner.attempt import Finished
+from autoreproduce.runner.api_results import Reproduction
 
 OBEDIENT = 15  # calls of a trial that meets no weakness
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
-def trial(tmp_path: Path, script: Any, **settings: Any) -> tuple[Finished, Server]:
+def trial(tmp_path: Path, script: Any, **settings: Any) -> tuple[Reproduction, Server]:
     chosen = {
         "sandbox": "process",
         "lineage": False,

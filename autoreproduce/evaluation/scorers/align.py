@@ -35,7 +35,7 @@ from autoreproduce.evaluation.judging.verdicts import (
 from autoreproduce.evaluation.scorers import Setup
 from autoreproduce.evaluation.statistics import estimate, krippendorff_alpha
 from autoreproduce.task import Task
-from autoreproduce.trials.steps import dollars_of, model_results
+from autoreproduce.trials.steps import sums_of
 from autoreproduce.trials.trial import Trial
 
 
@@ -219,7 +219,7 @@ def _score_of_readings(
     details: dict[str, Any] = {
         **context,
         "readings": [_reading_entry(reading) for reading in readings],
-        "cost": _cost_of_readings(readings),
+        "cost": sums_of(step for reading in readings for step in reading.steps),
     }
     if not good:
         return Score(level, None, f"not scored: {readings[0].reason}", details)
@@ -255,20 +255,6 @@ def _reading_entry(reading: Reading[Any]) -> dict[str, Any]:
     if reading.verdict is None:
         return {**entry, "reason": reading.reason, "reply": reading.reply}
     return {**entry, "parts": [part.model_dump() for part in parts_of(reading.verdict)]}
-
-
-def _cost_of_readings(readings: list[Reading[Any]]) -> dict[str, Any]:
-    """Tokens, dollars (None: unknown) and seconds of all readings."""
-    steps = [step for reading in readings for step in reading.steps]
-    calls = model_results(steps)
-    return {
-        "calls": len(calls),
-        "input": sum(call.usage.input for call in calls),
-        "cached": sum(call.usage.cached for call in calls),
-        "output": sum(call.usage.output for call in calls),
-        "dollars": dollars_of(calls),
-        "seconds": round(sum(step.seconds for step in steps), 1),
-    }
 
 
 def _what_was_shown(

@@ -2,14 +2,11 @@
 lines, as in the paper's Table 6. Both by phase.
 """
 
-from collections import defaultdict
-from typing import Any
-
 from autoreproduce.contracts import Score
 from autoreproduce.evaluation.scorers import Setup
 from autoreproduce.task import Task
-from autoreproduce.trials.steps import dollars_of, model_results
-from autoreproduce.trials.trial import Step, Trial
+from autoreproduce.trials.steps import by_phase, sums_of
+from autoreproduce.trials.trial import Trial
 
 
 class CostScorer:
@@ -24,11 +21,8 @@ class CostScorer:
         """Read from the journal: replayed steps are counted once."""
         if not trial.steps:
             return Score(self.name, None, "not scored: no step was recorded")
-        phases: dict[str, list[Step]] = defaultdict(list)
-        for step in trial.steps:
-            phases[step.phase].append(step)
-        details = {name: _cost_sums(steps) for name, steps in phases.items()}
-        total = _cost_sums(trial.steps)
+        details = {name: sums_of(steps) for name, steps in by_phase(trial.steps).items()}
+        total = sums_of(trial.steps)
         tokens = (
             f"{total['calls']} calls, {total['input'] + total['output']:,} tokens, "
             f"{total['seconds']:.0f} s"
@@ -38,19 +32,6 @@ class CostScorer:
             f"the price is unknown; {tokens}" if dollars is None else f"${dollars:.4f}; {tokens}"
         )
         return Score(self.name, dollars, reason, {"phases": details, "total": total})
-
-
-def _cost_sums(steps: list[Step]) -> dict[str, Any]:
-    calls = model_results(steps)
-    return {
-        "calls": len(calls),
-        "executions": sum(step.kind == "execute" for step in steps),
-        "input": sum(call.usage.input for call in calls),
-        "cached": sum(call.usage.cached for call in calls),
-        "output": sum(call.usage.output for call in calls),
-        "dollars": dollars_of(calls),
-        "seconds": round(sum(step.seconds for step in steps), 1),
-    }
 
 
 class EditScorer:

@@ -7,14 +7,11 @@ decides.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 from autoreproduce.contracts import Score
 from autoreproduce.evaluation.scorers import Setup
 from autoreproduce.evaluation.scorers.execution import last_run
-from autoreproduce.evaluation.scorers.structure import FILE as STRUCTURE
-from autoreproduce.files.bounded import LARGEST_JSON, parse_json
-from autoreproduce.files.shared import read_plain
+from autoreproduce.evaluation.scorers.structure import saved_structures
 from autoreproduce.task import Task
 from autoreproduce.trials.finding import IntegrityFinding
 from autoreproduce.trials.integrity import INSTANT, Integrity
@@ -106,12 +103,8 @@ def _steps_of_run(trial: Trial) -> int | None:
 
 def _steps(trial: Trial, side: str) -> int | None:
     """Steps that the probe saw of one program; None if it could not be watched."""
-    try:
-        saved: Any = parse_json(read_plain(trial.folder / STRUCTURE, LARGEST_JSON))
-        found = saved[side]
-        steps = found.get("steps")
-        if isinstance(steps, int):
-            return steps
-        return 0 if found["source"] or not found["unseen"] else None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    found = saved_structures(trial).get(side)
+    if found is None:
         return None
+    steps: int | None = found.get("steps", 0 if found["source"] or not found["unseen"] else None)
+    return steps

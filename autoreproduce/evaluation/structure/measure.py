@@ -33,39 +33,18 @@ _NAMES = {
         r"(n_|num_|max_|total_|train_)?(epochs?|iterations|n_iter|max_iter)(_num|s)?", re.IGNORECASE
     ),
     "batch_size": re.compile(r"(train_)?(batch_?size|bs)", re.IGNORECASE),
-    "learning_rate": re.compile(r"(learning_?rate|lr|base_lr|init_lr)", re.IGNORECASE),
-    "weight_decay": re.compile(r"(weight_?decay|wd|decay)", re.IGNORECASE),
 }
-_OPTIMIZERS = re.compile(r"SGD|Adam\w*|RMSprop|Adagrad|LBFGS|NAdam|RAdam|Lion|Adadelta")
-_SCHEDULERS = re.compile(r"\w+LR|\w*Annealing\w*|ReduceLROnPlateau|LambdaLR|get_\w+_schedule\w*")
-_LOSSES = re.compile(
-    r"\w*Loss|cross_entropy|mse_loss|l1_loss|smooth_l1_loss|kl_div|nll_loss|binary_cross_entropy\w*"
-)
 
 
-def read_syntax(files: Mapping[str, str]) -> dict[str, Any]:
-    """All values found, by key: epochs, batch_size, learning_rate, weight_decay, optimizers, …"""
-    trees = [
-        tree
-        for name, text in files.items()
-        if name.endswith(".py") and (tree := _tree_or_none(text)) is not None
-    ]
+def read_syntax(files: Mapping[str, str]) -> dict[str, list[float]]:
+    """All values found for `epochs` and for `batch_size`."""
+    texts = (text for name, text in files.items() if name.endswith(".py"))
+    trees = filter(None, map(_tree_or_none, texts))
     numbers = [pair for tree in trees for pair in _named_numbers(tree)]
-    called = [name for tree in trees for name in _called_names(tree)]
-    found: dict[str, Any] = {
+    return {
         key: sorted({value for name, value in numbers if pattern.fullmatch(name)})
         for key, pattern in _NAMES.items()
     }
-    for key, pattern in (
-        ("optimizers", _OPTIMIZERS),
-        ("schedulers", _SCHEDULERS),
-        ("losses", _LOSSES),
-    ):
-        found[key] = sorted({name for name in called if pattern.fullmatch(name)})
-    found["unread"] = sorted(
-        n for n, text in files.items() if n.endswith(".py") and _tree_or_none(text) is None
-    )
-    return found
 
 
 def _tree_or_none(text: str) -> ast.Module | None:
@@ -130,12 +109,6 @@ def _constant_number(node: ast.expr | None) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return value if abs(value) <= LARGEST_SETTING else None
-
-
-def _called_names(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            yield _identifier(node.func)
 
 
 WRITTEN = "structure.json"

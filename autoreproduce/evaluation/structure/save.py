@@ -10,7 +10,7 @@ from autoreproduce.config import Settings, digest
 from autoreproduce.errors import SandboxError, TrialError, UsageError
 from autoreproduce.evaluation.judging.material import program_of
 from autoreproduce.evaluation.judging.submitted_code import Program
-from autoreproduce.evaluation.outside_run import recorded_run
+from autoreproduce.evaluation.outside_run import read_outside_run
 from autoreproduce.evaluation.scorers.execution import last_run
 from autoreproduce.evaluation.scorers.structure import FILE
 from autoreproduce.evaluation.structure.measure import entry_point, measure
@@ -38,11 +38,11 @@ def measure_both(
     program = program_of(folder, task)
     path, run = folder / FILE, last_run(trial)
     command = run.result.command if run else entry_point(program.files)
-    needs = recorded_run(trial.record.inputs, command)
+    needs = read_outside_run(folder)
     what: list[Any] = [program.files, reference.files, task.profile, probe_files(whole_run=False)]
     handed = _handed_in(folder)
     what += [handed] if handed else []
-    asked = digest([*what, *([needs.places] if needs.places else [])])
+    asked = digest([*what, *([needs.places] if needs else [])])
     if _is_measured(path, asked):
         return
     try:

@@ -64,13 +64,8 @@ def rerun(request: RerunRequest) -> tuple[Path, ScriptRun]:
                 f"{folder} cannot be made ({error.strerror})", fix="name another with --out"
             ) from None
         before = hand_in(root, folder)
-    sandboxes = SandboxSetup(
-        settings,
-        folder.resolve() / "packages",
-        request.data.resolve() if request.data else None,
-        label=digest(str(folder.resolve())),
-        note=request.note,
-    )
+    data = request.data.resolve() if request.data else None
+    sandboxes = SandboxSetup.of_trial(folder, settings, data, note=request.note)
     minutes = settings.method.time_limit_minutes
     seconds = minutes * 60 if minutes else UPSTREAM_SECONDS
     return folder, reproduce(folder, before, sandboxes, seconds, request.output)

@@ -23,7 +23,7 @@ from autoreproduce.errors import (
 from autoreproduce.plugins.suites.finished_trials import EndedTrial
 
 if TYPE_CHECKING:
-    from autoreproduce.runner.attempt import Finished
+    from autoreproduce.runner.api_results import Reproduction
 
 SYSTEM = "system"  # the kind of an OSError
 BUG = "bug"  # of any other error that is none of ours
@@ -32,7 +32,7 @@ SOLVERS_OWN = {ContextError.kind, BudgetError.kind, SolverError.kind}  # its pro
 SHARED = {ModelError.kind, SandboxError.kind, TrialError.kind, ExecutorError.kind, SYSTEM}
 
 
-def of_outcome(done: Finished, out_of_money: bool) -> tuple[EndedTrial, bool]:
+def of_outcome(done: Reproduction, out_of_money: bool) -> tuple[EndedTrial, bool]:
     """How a trial that came to an outcome ended, and whether another attempt may help.
 
     `out_of_money`: it was the suite's budget that stopped it, not one of its own.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import weakref
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 FOUND: dict[str, Any] = {}  # the model that uses most parameters
@@ -72,30 +72,26 @@ def used_by_calls(model: Any) -> set[int]:
 
 
 def describe(model: Any, counted: set[int] | None = None) -> dict[str, Any]:
-    """Parameters in all, by part and by their tensors' shapes; PyTorch's own layers by type.
+    """Parameters in all and by their tensors' shapes; PyTorch's own layers by type.
 
     `counted`: the parameters (by identity) that count, None for all. A layer counts if one of its
     own does, or if it has none and was called.
     """
 
-    def counting(part: Any, *, recurse: bool = True) -> list[Any]:
-        given = part.parameters(recurse=recurse)
-        return [p for p in given if counted is None or id(p) in counted]
+    def counting(parameters: Iterable[Any]) -> list[Any]:
+        return [p for p in parameters if counted is None or id(p) in counted]
 
     def is_used(part: Any) -> bool:
-        if any(True for _ in part.parameters(recurse=False)):
-            return bool(counting(part, recurse=False))
+        if own := list(part.parameters(recurse=False)):
+            return bool(counting(own))
         return counted is None or id(part) in CALLED
 
     layers = [part for part in model.modules() if _is_layer(part) and is_used(part)]
-    parts = {
-        name: sum(p.numel() for p in counting(child)) for name, child in model.named_children()
-    }
+    given = counting(model.parameters())
     return {
         "class": type(model).__name__,
-        "parameters": sum(p.numel() for p in counting(model)),
-        "parts": {name: count for name, count in parts.items() if count},
-        "tensors": dict(Counter("x".join(map(str, p.shape)) or "1" for p in counting(model))),
+        "parameters": sum(p.numel() for p in given),
+        "tensors": dict(Counter("x".join(map(str, p.shape)) or "1" for p in given)),
         "layers": dict(Counter(type(part).__name__ for part in layers)),
     }
 

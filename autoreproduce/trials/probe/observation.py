@@ -10,7 +10,7 @@ from autoreproduce.files.bounded import parse_json
 
 LARGEST = 200_000  # bytes of structure.json; one with 500 layers has 30,000
 MOST = 5_000  # entries of one list or mapping
-BULKY = ("parts", "tensors", "layers")  # of a model
+BULKY = ("tensors", "layers")  # of a model
 
 Name = Annotated[str, Field(max_length=300)]
 Line = Annotated[str, Field(max_length=1000)]
@@ -32,13 +32,10 @@ class _Strict(BaseModel):
 
 
 class ProbedModel(_Strict):
-    """The model: parameters by part and by shape, PyTorch's own layers by type. A journal does
-    without these three.
-    """
+    """The model: parameters by shape, PyTorch's own layers by type. A journal does without both."""
 
     kind: Name = Field(alias="class")
     parameters: Count
-    parts: Annotated[dict[Name, Count], Field(max_length=MOST)] = {}
     tensors: Annotated[dict[Dimensions, Count], Field(max_length=MOST)] = {}
     layers: Annotated[dict[Name, Count], Field(max_length=MOST)] = {}
     inputs: Shapes = []
@@ -108,7 +105,7 @@ class ProbedStructure(_Strict):
 
     @property
     def without_layers(self) -> Self:
-        """The same without the lists of a model's parts, tensors and layers."""
+        """The same without the lists of a model's tensors and layers."""
         if self.model is None:
             return self
         short = self.model.model_dump(by_alias=True, exclude_unset=True, exclude=set(BULKY))

@@ -72,7 +72,6 @@ def test_everything_is_seen_in_two_steps_of_training(seen):
     found = seen(program())
     assert found["source"] == "training" and found["steps"] == 2 and not found["unseen"]
     assert found["model"]["parameters"] == 4 * 8 + 8 + 8 + 1
-    assert found["model"]["parts"] == {"first": 40, "out": 9}
     assert found["model"]["layers"] == {"Linear": 2, "ReLU": 1}
     assert found["model"]["inputs"] == [[16, 4]] and found["model"]["outputs"] == [[16, 1]]
     assert found["optimizer"]["class"] == "Adam" and found["optimizer"]["defaults"]["lr"] == 0.01

@@ -141,7 +141,7 @@ def test_an_agent_looks_writes_runs_and_submits(run, solver, tmp_path):
     with chat_server(script) as server:
         done = run(server, solver=solver)
     assert done.outcome.metric == 1, done.outcome.reason
-    trial = Trial.read(done.folder)
+    trial = Trial.read(done.path)
     names = [
         step.name for step in trial.steps if step.phase == "attempt" and step.kind == "execute"
     ]
@@ -350,7 +350,7 @@ def test_a_summary_of_the_steps_is_a_step_and_the_task_stays(run, monkeypatch):
         done = run(server, solver="agentic", history="summary")
     last = server.requests[-1].prompt
     assert "The function is in lib/stats.py." in last and "The functions without a body" in last
-    names = [step.name for step in Trial.read(done.folder).steps]
+    names = [step.name for step in Trial.read(done.path).steps]
     assert names.count("summary") == 1
 
 
@@ -549,5 +549,5 @@ def test_an_agent_without_the_paper_finds_none_in_its_folder(run, retrieval):
     with chat_server([Answer("", tools=(("submit", {"answer": "{}"}),))]) as server:
         done = run(server, solver="agentic", retrieval=retrieval)
     shown = retrieval == "passages"
-    assert (done.folder / "workspace" / "paper.txt").exists() == shown
+    assert (done.path / "workspace" / "paper.txt").exists() == shown
     assert ("paper.txt" in server.requests[0].prompt) == shown

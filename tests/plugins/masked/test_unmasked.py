@@ -95,7 +95,7 @@ def test_data_named_by_the_user_reach_the_code_and_their_absence_is_not_the_solv
         assert "name the folder with --data" in without.outcome.reason and not server.requests
         done = run(server, data=tmp_path / "data", out="with")
     assert done.outcome.metric == 1, done.outcome.reason
-    again = resumed(done.folder, Settings(), data=tmp_path / "data")
+    again = resumed(done.path, Settings(), data=tmp_path / "data")
     assert again.data == (tmp_path / "data").resolve()
 
 

@@ -64,7 +64,7 @@ def test_no_prompt_speaks_of_a_paper_another_experiment_or_an_open_seed(
     told = [json.dumps(request.messages).lower() for request in server.requests]
     assert told and not [text for text in told if "paper" in text.replace("no paper is given", "")]
     assert "no paper is given" in told[0]
-    for text in [*told, (done.folder / "workspace" / "experiment.txt").read_text().lower()]:
+    for text in [*told, (done.path / "workspace" / "experiment.txt").read_text().lower()]:
         assert "{seed}" not in text and "experiment 2" not in text and "seeds 0, 1, 2" in text
 
 
