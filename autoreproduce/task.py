@@ -68,6 +68,11 @@ class Result(BaseModel):
     seconds: float | None = Field(None, description="wall time of one run")
     memory_mb: float | None = None
 
+    @property
+    def band(self) -> tuple[float, float] | None:
+        """The band over seeds; None if it was not measured so."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
 
 class Task(BaseModel):
     """One experiment under one profile, ready for a solver.

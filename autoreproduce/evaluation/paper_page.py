@@ -17,8 +17,9 @@ from autoreproduce.evaluation.report.claims_table import (
     unjudged_row,
 )
 from autoreproduce.evaluation.report.evidence import gather
-from autoreproduce.evaluation.report.headline import Headline, headline
+from autoreproduce.evaluation.report.headline import headline
 from autoreproduce.evaluation.report.page import whole_page
+from autoreproduce.evaluation.report.verdict_words import Headline
 from autoreproduce.evaluation.report.wording import duration, money
 from autoreproduce.trials.steps import model_results
 from autoreproduce.trials.trial import Trial
@@ -29,14 +30,6 @@ if TYPE_CHECKING:
     from autoreproduce.claims.verdicts.trial_verdict import JudgedClaim
 
 DATA = {"generated": "generated", "given": "in the data folder", "download": "needs a download"}
-
-
-@dataclass(frozen=True)
-class PaperTrial:
-    """A trial of an experiment: where it lies, and seen from the paper's folder."""
-
-    place: str
-    folder: Path
 
 
 @dataclass(frozen=True)
@@ -67,9 +60,9 @@ class ExperimentSection:
     rows: list[ClaimRow]
 
 
-def render_paper(plan: PaperPlan, trials: Mapping[str, Sequence[PaperTrial]]) -> str:
-    """The page's HTML; `trials` by the experiment's name."""
-    sections = [_experiment_section(one, trials.get(one.name, ())) for one in plan.experiments]
+def render_paper(folder: Path, plan: PaperPlan, trials: Mapping[str, Sequence[str]]) -> str:
+    """The page's HTML for a paper's folder; `trials` by the experiment's name, as seen from it."""
+    sections = [_section(folder, one, trials.get(one.name, ())) for one in plan.experiments]
     return whole_page(
         "paper.html.j2",
         ["page.css"],
@@ -77,7 +70,7 @@ def render_paper(plan: PaperPlan, trials: Mapping[str, Sequence[PaperTrial]]) ->
         plan=plan,
         sections=sections,
         plan_cost=money(plan.cost) if plan.usage else "",
-        total=_total(plan, [trial for found in trials.values() for trial in found]),
+        total=_total(plan, [folder / place for found in trials.values() for place in found]),
     )
 
 
@@ -99,10 +92,8 @@ def _under_readings(readings: ReadingsVerdict | None, experiment: str) -> str:
     return readings.of_experiment(own[0]) if readings is not None and own else ""
 
 
-def _experiment_section(
-    experiment: PaperExperiment, trials: Sequence[PaperTrial]
-) -> ExperimentSection:
-    shown = [_trial_section(trial, experiment.name) for trial in trials]
+def _section(folder: Path, experiment: PaperExperiment, places: Sequence[str]) -> ExperimentSection:
+    shown = [_trial_section(folder, place, experiment.name) for place in places]
     word = "not judged" if shown else "not run"
     rows = (
         []
@@ -112,8 +103,8 @@ def _experiment_section(
     return ExperimentSection(experiment, DATA[experiment.data], shown, rows)
 
 
-def _trial_section(trial: PaperTrial, experiment: str) -> TrialSection:
-    found = gather(trial.folder, versions=False)
+def _trial_section(folder: Path, place: str, experiment: str) -> TrialSection:
+    found = gather(folder / place, versions=False)
     outcome, verdict = found.outcome, found.verdict
     counted = claims_of_experiment(verdict.claims, experiment) if verdict else ""
     if counted and verdict and (under := _under_readings(verdict.readings, experiment)):
@@ -127,8 +118,8 @@ def _trial_section(trial: PaperTrial, experiment: str) -> TrialSection:
         verdict = verdict.model_copy(update={"claims": tuple(own)})
     return TrialSection(
         counted=counted,
-        name=trial.folder.resolve().name,
-        link=quote(f"{trial.place}/report.html"),
+        name=found.folder.resolve().name,
+        link=quote(f"{place}/report.html"),
         head=headline(found, found.task()),
         tables=paper_tables(verdict),
         rows=claim_rows(verdict),
@@ -138,9 +129,9 @@ def _trial_section(trial: PaperTrial, experiment: str) -> TrialSection:
     )
 
 
-def _total(plan: PaperPlan, trials: Sequence[PaperTrial]) -> str:
+def _total(plan: PaperPlan, trials: Sequence[Path]) -> str:
     """What plan and trials cost together; unknown if one price is."""
-    outcomes = [Trial.read(trial.folder).outcome for trial in trials]
+    outcomes = [Trial.read(trial).outcome for trial in trials]
     prices = [plan.cost, *(outcome.cost if outcome else None for outcome in outcomes)]
     known = [price for price in prices if price is not None]
     return money(sum(known) if len(known) == len(prices) else None)

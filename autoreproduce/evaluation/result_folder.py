@@ -10,17 +10,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from autoreproduce.errors import TrialError, UsageError
-from autoreproduce.evaluation.report import comparison
-from autoreproduce.evaluation.report.evidence import Evidence, gather, text_in
-from autoreproduce.evaluation.report.headline import headline
-from autoreproduce.evaluation.report.page import banners, claims_content, environment, fine_print
-from autoreproduce.evaluation.report.verdict_words import metric_name
+from autoreproduce.errors import TrialError
+from autoreproduce.evaluation.report.evidence import Evidence, gather_to_write, text_in
+from autoreproduce.evaluation.report.page import environment, result_content
 from autoreproduce.evaluation.report.versions import requirements, tracked_files
 from autoreproduce.evaluation.report.wording import clean
 from autoreproduce.files.tree import Tree
 from autoreproduce.task import Task
-from autoreproduce.trials.folders import refuse_links
 from autoreproduce.trials.journal import write_whole
 from autoreproduce.trials.steps import ExecutionResult, last_execution
 
@@ -34,12 +30,7 @@ def write_result(trial_folder: Path, task: Task | None, found: Evidence | None =
     Raises UsageError if the folder does not exist, TrialError if a file cannot be written or the
     folder holds a link.
     """
-    if not trial_folder.is_dir():
-        raise UsageError(
-            f"{trial_folder} isn't a folder", fix="name a trial's folder, such as one below runs/"
-        )
-    refuse_links(trial_folder)
-    found = found or gather(trial_folder)
+    found = found or gather_to_write(trial_folder)
     task = task or found.task()
     program = _program_files(trial_folder)
     contents = dict(program)
@@ -111,22 +102,12 @@ def _readme_text(
         or found.paper.get("title")
         or (found.record.task if found.record else "")
     )
-    head = headline(found, task)
     text: Any = (
         environment()
         .get_template("README.md.j2")
         .render(
-            found=found,
-            task=task,
-            record=found.record,
-            outcome=found.outcome,
+            **result_content(found, task),
             title=f"Reproduction of {title}" if title else "A reproduction",
-            head=head,
-            metric=metric_name(found.outcome, task),
-            banners=banners(found, task, head.reasons),
-            fine_print=fine_print(found),
-            rows=comparison.rows(found.outcome, task),
-            **claims_content(found),
             names=[clean(name) for name in sorted(contents)],
             has_metrics="metrics.json" in contents,
             others=_other_metrics(found, task) if "metrics.json" in contents else [],

@@ -19,17 +19,11 @@ from autoreproduce.claims.verdicts.overall import Method, Overall, overall
 from autoreproduce.claims.verdicts.readings import ReadingsVerdict
 from autoreproduce.claims.verdicts.trial_verdict import JudgedClaim, Level, SeedRun, TrialVerdict
 from autoreproduce.evaluation.own_record import items_problem, record_remarks, single_values
+from autoreproduce.evaluation.report.claims_table import LEVEL_OF_WORD
 from autoreproduce.evaluation.report.verdict_words import number_level, trial_sentence
 from autoreproduce.task import Task
 from autoreproduce.trials.metrics_file import is_usable
 from autoreproduce.trials.trial import Outcome
-
-LEVEL_OF_WORD: dict[str, Level] = {
-    "reproduced": "good",
-    "partly": "mixed",
-    "not reproduced": "bad",
-    "not measured": "bad",
-}
 
 
 def judge_trial(

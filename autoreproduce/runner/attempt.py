@@ -18,7 +18,7 @@ from autoreproduce.config import Settings
 from autoreproduce.contracts import Submission
 from autoreproduce.errors import AutoReproduceError, ReplyError, UnusableModelError
 from autoreproduce.evaluation.report import write_report
-from autoreproduce.evaluation.report.evidence import gather
+from autoreproduce.evaluation.report.evidence import gather_to_write
 from autoreproduce.evaluation.result_folder import write_result
 from autoreproduce.models.budget import Budget
 from autoreproduce.models.tape import CallSite, TapeHead, tape_of, write_tape
@@ -256,7 +256,7 @@ def _close(trial: Trial, task: Task, outcome: Outcome, earlier: bool) -> Path:
     report = trial.folder / "report.html"
     if earlier and report.exists():
         return report
-    found = gather(trial.folder)
+    found = gather_to_write(trial.folder)
     if outcome.status == "measured":
         write_result(trial.folder, task, found)
     return write_report(trial.folder, task, found)

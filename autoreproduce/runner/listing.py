@@ -72,9 +72,7 @@ def _markdown(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _band(result: Result | None) -> str:
-    if result is None or result.low is None or result.high is None:
-        return "–"
-    return f"{result.low:.4g} to {result.high:.4g}"
+    return "{:.4g} to {:.4g}".format(*result.band) if result and result.band else "–"
 
 
 def reference_table(runs: Sequence[tuple[Task, Outcome]]) -> str:

@@ -117,5 +117,5 @@ def _compare(outcome: Outcome, task: Task) -> None:
         return
     with suppress(UsageError):
         outcome.gap = signed_gap(reference.value, outcome.metric, task.metric.direction)
-    if reference.low is not None and reference.high is not None:
-        outcome.within_band = reference.low <= outcome.metric <= reference.high
+    if reference.band is not None:
+        outcome.within_band = reference.band[0] <= outcome.metric <= reference.band[1]

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoreproduce.evaluation.report.claims_table import claim_rows, ordering_lines, runs_line
-from autoreproduce.evaluation.report.headline import Headline, headline
+from autoreproduce.evaluation.report.headline import headline
 from autoreproduce.evaluation.report.timeline import lines, total
-from autoreproduce.evaluation.report.verdict_words import metric_name
+from autoreproduce.evaluation.report.verdict_words import Headline, metric_name
 from autoreproduce.evaluation.report.wording import clean, duration, money, plural, short_count
 from autoreproduce.sandboxes.setup import NO_ISOLATION
 

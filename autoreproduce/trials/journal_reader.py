@@ -66,12 +66,6 @@ def read_journal(path: Path) -> list[Step]:
 def _damage(path: Path, whole: int, error: ValidationError) -> TrialError:
     """The error for the line after the first `whole` ones."""
     first = error.errors()[0]
-    if first["type"] == "union_tag_not_found":  # a line from before results had their kinds
-        return TrialError(
-            f"{path} was written by an earlier version of autoreproduce, whose journals cannot be "
-            "read",
-            fix=NEW_TRIAL,
-        )
     return TrialError(
         f"{path}, line {whole + 1} is damaged ({first['msg']}). The {whole} steps before it are "
         "whole",

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO
 from autoreproduce.cli.console.view import View
 from autoreproduce.cli.options import RequireWord
 from autoreproduce.errors import UsageError
-from autoreproduce.evaluation.report.headline import Headline
+from autoreproduce.evaluation.report.verdict_words import Headline
 from autoreproduce.evaluation.report.wording import clean
 from autoreproduce.runner.summary import Facts, labelled, places, summary
 

@@ -7,9 +7,9 @@ to 100.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt
 
 AXES = ("overall_structure", "model_details", "training_details", "experimental_integrity")
 POINT_BANDS = (
@@ -79,43 +79,37 @@ class Axis(Answer):
     score: Annotated[StrictInt, Field(ge=0, le=25)]
 
 
+Points = TypeVar("Points", list[PaperPoint], list[MixedPoint])
+
+
+def _five(points: Points) -> Points:
+    if sorted(point.number for point in points) != [1, 2, 3, 4, 5]:
+        raise ValueError("give each of the points 1 to 5 once")
+    return points
+
+
+def _four(axes: list[Axis]) -> list[Axis]:
+    if sorted(axis.axis for axis in axes) != sorted(AXES):
+        raise ValueError(f"give each of these axes once: {', '.join(AXES)}")
+    return axes
+
+
 class PaperVerdict(Answer):
     """The paper level: the sum of five points."""
 
-    points: list[PaperPoint]
-
-    @model_validator(mode="after")
-    def _each_once(self) -> PaperVerdict:
-        _require_five_points(self.points)
-        return self
+    points: Annotated[list[PaperPoint], AfterValidator(_five)]
 
 
 class MixedVerdict(Answer):
     """The mixed level: the sum of five points."""
 
-    points: list[MixedPoint]
-
-    @model_validator(mode="after")
-    def _each_once(self) -> MixedVerdict:
-        _require_five_points(self.points)
-        return self
+    points: Annotated[list[MixedPoint], AfterValidator(_five)]
 
 
 class CodeVerdict(Answer):
     """The code level: the sum of four axes."""
 
-    axes: list[Axis]
-
-    @model_validator(mode="after")
-    def _each_once(self) -> CodeVerdict:
-        if sorted(axis.axis for axis in self.axes) != sorted(AXES):
-            raise ValueError(f"give each of these axes once: {', '.join(AXES)}")
-        return self
-
-
-def _require_five_points(points: list[PaperPoint] | list[MixedPoint]) -> None:
-    if sorted(point.number for point in points) != [1, 2, 3, 4, 5]:
-        raise ValueError("give each of the points 1 to 5 once")
+    axes: Annotated[list[Axis], AfterValidator(_four)]
 
 
 def band_of(score: int, bands: tuple[tuple[int, int, str], ...] = POINT_BANDS) -> str:

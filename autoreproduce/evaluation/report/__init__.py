@@ -10,9 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoreproduce.errors import UsageError
 from autoreproduce.task import Task
-from autoreproduce.trials.folders import refuse_links
 from autoreproduce.trials.journal import write_whole
 
 if TYPE_CHECKING:
@@ -29,15 +27,10 @@ def write_report(trial_folder: Path, task: Task | None, found: Evidence | None =
     UsageError if the folder does not exist, TrialError if it holds a link, or the page cannot be
     written.
     """
-    from autoreproduce.evaluation.report.evidence import gather
+    from autoreproduce.evaluation.report.evidence import gather_to_write
     from autoreproduce.evaluation.report.page import render
 
-    if not trial_folder.is_dir():
-        raise UsageError(
-            f"{trial_folder} isn't a folder", fix="name a trial's folder, such as one below runs/"
-        )
-    refuse_links(trial_folder)
-    found = found or gather(trial_folder)
+    found = found or gather_to_write(trial_folder)
     path = trial_folder / "report.html"
     write_whole(path, render(found, task or found.task()))
     return path

@@ -86,12 +86,11 @@ def _grid(title: str, columns: Sequence[str], cells: dict[str, dict[str, ClaimRo
     return ClaimGrid(title, tuple(columns), tuple(rows))
 
 
+# of a claim, and of all of them together
 LEVEL_OF_WORD: dict[str, Level] = {
     "reproduced": "good",
-    "close": "mixed",
-    "off": "bad",
-    "opposite": "bad",
-    "not measured": "bad",
+    **dict.fromkeys(("close", "partly"), "mixed"),
+    **dict.fromkeys(("off", "opposite", "not measured", "not reproduced"), "bad"),
 }
 
 

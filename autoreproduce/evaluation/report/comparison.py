@@ -102,7 +102,6 @@ def _distance_words(outcome: Outcome, task: Task | None) -> str:
 def _reference_rows(kind: Kind, label: str, result: Result | None) -> list[ComparisonRow]:
     if result is None:
         return []
-    span = (result.low, result.high) if result.low is not None and result.high is not None else None
     parts = [
         result.source or "no source was recorded",
         result.date,
@@ -110,10 +109,10 @@ def _reference_rows(kind: Kind, label: str, result: Result | None) -> list[Compa
         result.versions,
     ]
     seeds = len(result.seeds) or len(result.values)
-    note = f"range over {plural(seeds, 'seed')}" if span and seeds else ""
+    note = f"range over {plural(seeds, 'seed')}" if result.band and seeds else ""
     return [
         ComparisonRow(
-            kind, label, result.value, span, " · ".join(part for part in parts if part), note
+            kind, label, result.value, result.band, " · ".join(part for part in parts if part), note
         )
     ]
 

@@ -13,12 +13,13 @@ from typing import Any
 from autoreproduce.claims.choices import CHOICES, Choice, parse_choices
 from autoreproduce.claims.verdicts.trial_verdict import FILE as VERDICT
 from autoreproduce.claims.verdicts.trial_verdict import TrialVerdict, claims_problem
-from autoreproduce.errors import SandboxError, TrialError
+from autoreproduce.errors import SandboxError, TrialError, UsageError
 from autoreproduce.evaluation.report.versions import Commit, read_commits
 from autoreproduce.files.bounded import parse_json
 from autoreproduce.files.tree import Tree
 from autoreproduce.task import Task
 from autoreproduce.trials.chain import outcome_warning
+from autoreproduce.trials.folders import refuse_links
 from autoreproduce.trials.journal_reader import parse_journal
 from autoreproduce.trials.metrics_file import MAX_BYTES
 from autoreproduce.trials.steps import ExecutionResult
@@ -96,6 +97,18 @@ def gather(folder: Path, versions: bool = True) -> Evidence:
     found.lineage = _lineage_entries(found)
     found.commits = read_commits(folder, found.problems) if versions else []
     return found
+
+
+def gather_to_write(folder: Path) -> Evidence:
+    """`gather` of a folder that is then written to. Raises UsageError if there is none, TrialError
+    for a link in it.
+    """
+    if not folder.is_dir():
+        raise UsageError(
+            f"{folder} isn't a folder", fix="name a trial's folder, such as one below runs/"
+        )
+    refuse_links(folder)
+    return gather(folder)
 
 
 def text_in(tree: Tree, name: str, limit: int = MAX_BYTES) -> str | None:

@@ -7,15 +7,20 @@ it is so, the last whether the program was seen to be the paper's method.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from autoreproduce.evaluation.report.claims_table import own_claims, printed_text
-from autoreproduce.evaluation.report.verdict_words import disagreement, metric_name, verdict
+from autoreproduce.evaluation.report.verdict_words import (
+    Headline,
+    disagreement,
+    metric_name,
+    verdict,
+)
 from autoreproduce.evaluation.report.wording import band, number, plural
 
 if TYPE_CHECKING:
-    from autoreproduce.claims.verdicts.trial_verdict import Level, TrialVerdict
+    from autoreproduce.claims.verdicts.trial_verdict import TrialVerdict
     from autoreproduce.evaluation.report.evidence import Evidence
     from autoreproduce.task import Task
     from autoreproduce.trials.trial import Outcome
@@ -27,27 +32,16 @@ FRESH = (
 )
 
 
-@dataclass(frozen=True)
-class Headline:
-    """`number` is shown large, "" for none; `caption` says of what it is."""
-
-    level: Level
-    sentence: str
-    reasons: tuple[str, ...] = ()
-    number: str = ""
-    caption: str = ""
-
-
 def headline(found: Evidence, task: Task | None) -> Headline:
     """The first words on a trial."""
     outcome, judged = found.outcome, found.verdict
     known = verdict(outcome, task, found.last_phase)
     counted = judged is not None and judged.overall.word != "not comparable"
     if outcome is None or outcome.status != "measured" or (outcome.sentence and judged is None):
-        return Headline(known.level, known.sentence)
+        return known
     has_number = outcome.metric is not None and math.isfinite(outcome.metric)
     if not counted and not has_number:
-        return Headline(known.level, known.sentence)
+        return known
     of_method = _method_reasons(task, judged)
     reasons = [*_doubts(outcome, judged), *_number_reasons(outcome, task, judged)]
     reasons = [*reasons[: MOST_REASONS - len(of_method)], *of_method]
@@ -61,7 +55,7 @@ def headline(found: Evidence, task: Task | None) -> Headline:
         shown, caption = _single_number(outcome, task, judged if counted else None)
     if not has_number and not several:
         shown, caption = "", ""
-    return Headline(known.level, known.sentence, tuple(reasons), shown, caption)
+    return replace(known, reasons=tuple(reasons), number=shown, caption=caption)
 
 
 def _single_number(
@@ -117,8 +111,7 @@ def _number_reasons(outcome: Outcome, task: Task | None, judged: TrialVerdict | 
         return found
     reference = outcome.reference_of(task)
     if reference is not None and outcome.metric is not None:
-        ends = (reference.low, reference.high)
-        span = band(*ends) if ends[0] is not None and ends[1] is not None else ""  # type: ignore[arg-type]
+        span = band(*reference.band) if reference.band else ""
         where = " on the same fresh data" if outcome.reference is not None else ""
         value = number(outcome.metric, reference.value)
         found.append(

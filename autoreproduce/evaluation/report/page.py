@@ -44,19 +44,9 @@ def render(found: Evidence, task: Task | None) -> str:
 def page_content(found: Evidence, task: Task | None) -> dict[str, Any]:
     """What the sections' templates show of a trial, by the names that they use."""
     lines = timeline.lines(found.steps, found.outcome)
-    head = headline(found, task)
     return {
-        "found": found,
-        "task": task,
-        "record": found.record,
-        "outcome": found.outcome,
-        "head": head,
+        **result_content(found, task),
         "fresh": FRESH,
-        "metric": metric_name(found.outcome, task),
-        "banners": banners(found, task, head.reasons),
-        "fine_print": fine_print(found),
-        "rows": comparison.rows(found.outcome, task),
-        **claims_content(found),
         "differences": differences(found.choices),
         "seen_lines": seen_lines(seen_in_full(found.steps)),
         "lines": lines,
@@ -81,10 +71,19 @@ def whole_page(template: str, styles: Sequence[str], script: str, **content: Any
     return page.encode("utf-8", "replace").decode("utf-8")
 
 
-def claims_content(found: Evidence) -> dict[str, Any]:
-    """What the templates show of the paper's claims; nothing of a trial without a verdict."""
-    judged = found.verdict
+def result_content(found: Evidence, task: Task | None) -> dict[str, Any]:
+    """What page and README show of what came of a trial; without a verdict nothing of claims."""
+    judged, head = found.verdict, headline(found, task)
     return {
+        "found": found,
+        "task": task,
+        "record": found.record,
+        "outcome": found.outcome,
+        "head": head,
+        "metric": metric_name(found.outcome, task),
+        "banners": banners(found, task, head.reasons),
+        "fine_print": fine_print(found),
+        "rows": comparison.rows(found.outcome, task),
         "claims": claims_table.claim_rows(judged),
         "tables": paper_tables(judged),
         "orderings": claims_table.ordering_lines(judged),
@@ -139,16 +138,10 @@ def fine_print(found: Evidence) -> list[str]:
 
 def replay_words(tape: dict[str, Any]) -> str:
     """Whose replies are replayed, and of when, from a tape's head."""
-    model = next(
-        (str(tape[key]) for key in ("model", "models") if tape.get(key)),
-        "a model that the tape does not name",
-    )
-    date = next(
-        (str(tape[key]) for key in ("recorded", "date", "created", "at") if tape.get(key)), ""
-    )
-    when = f", recorded {date}" if date else ", at a date that the tape does not name"
+    model = tape.get("model") or "a model that the tape does not name"
+    date = tape.get("recorded") or "at a date that it does not name"
     return (
-        f"The model's replies are replayed from a tape: {model}{when}. "
+        f"The model's replies are replayed from a tape: {model}, recorded {date}. "
         "Everything else was done again."
     )
 
@@ -158,11 +151,10 @@ def _training(found: Evidence, task: Task | None) -> dict[str, Any]:
     rows = history(found.metrics)
     reference = found.outcome.reference_of(task) if found.outcome else None
     fresh = found.outcome is not None and found.outcome.decoys is not None  # curves are of decoys
-    known = reference is not None and reference.low is not None and reference.high is not None
-    span = (reference.low, reference.high) if known and reference and not fresh else None
+    span = reference.band if reference and not fresh else None
     name = task.metric.name if task else ""
     return {
-        "charts": chart.charts(rows, name, span),  # type: ignore[arg-type]
+        "charts": chart.charts(rows, name, span),
         "paper_figures": paper_figures(found),
         "history": rows[-HISTORY_ROWS:],
         "history_rows": len(rows),

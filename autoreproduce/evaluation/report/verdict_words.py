@@ -24,25 +24,30 @@ CLAIM_TOLERANCE = 1e-3  # relative: a program that prints four digits does not d
 
 
 @dataclass(frozen=True)
-class ReportVerdict:
-    """`level` picks the colour and the mark; `sentence` is the whole verdict."""
+class Headline:
+    """What comes first: `level` picks the colour and the mark, `sentence` is the whole verdict;
+    `number` is shown large, "" for none, and `caption` says of what it is.
+    """
 
     level: Level
     sentence: str
+    reasons: tuple[str, ...] = ()
+    number: str = ""
+    caption: str = ""
 
 
-def verdict(outcome: Outcome | None, task: Task | None, last_phase: str = "") -> ReportVerdict:
+def verdict(outcome: Outcome | None, task: Task | None, last_phase: str = "") -> Headline:
     """What became of the trial. `last_phase` is where an unfinished one was last seen."""
     if outcome is None:
         where = f"last seen in {_lower(last_phase)}" if last_phase else "no step was finished"
-        return ReportVerdict("open", f"Not finished: {where}; the same command resumes there.")
+        return Headline("open", f"Not finished: {where}; the same command resumes there.")
     if outcome.status == "stopped":
-        return ReportVerdict("open", _stopped_sentence(outcome))
+        return Headline("open", _stopped_sentence(outcome))
     if outcome.status == "failed":
-        return ReportVerdict("bad", _failed_sentence(outcome))
+        return Headline("bad", _failed_sentence(outcome))
     if outcome.sentence and outcome.level:
-        return ReportVerdict(outcome.level, outcome.sentence)
-    return ReportVerdict(number_level(outcome, task), trial_sentence(outcome, task, None))
+        return Headline(outcome.level, outcome.sentence)
+    return Headline(number_level(outcome, task), trial_sentence(outcome, task, None))
 
 
 def disagreement(outcome: Outcome) -> float | None:
@@ -123,12 +128,13 @@ def number_level(outcome: Outcome, task: Task | None) -> Level:
     value, reference = outcome.metric, outcome.reference_of(task) if task is not None else None
     if value is None or not math.isfinite(value):
         return "bad"
-    if reference is None or reference.low is None or reference.high is None:
+    if reference is None or reference.band is None:
         return "mixed"
     trusted = (
         outcome.recomputed and outcome.integrity != "doubtful" and disagreement(outcome) is None
     )
-    return "good" if trusted and reference.low <= value <= reference.high else "mixed"
+    low, high = reference.band
+    return "good" if trusted and low <= value <= high else "mixed"
 
 
 def _claims_sentence(judged: TrialVerdict) -> str:
@@ -205,8 +211,7 @@ def _reference_sentence(
     untested = "; its number is not comparable with the paper's" if small or claims else ""
     if task is None or reference is None:
         return f"Ran in full: {named}, with nothing here to hold it against{untested}."
-    low = reference.value if reference.low is None else reference.low
-    high = reference.value if reference.high is None else reference.high
+    low, high = reference.band or (reference.value, reference.value)
     where = " on a small version of the experiment" if small else ""
     own = "our reference" if task.measured is not None or outcome.reference else "the published one"
     if low <= value <= high:

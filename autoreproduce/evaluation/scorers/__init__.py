@@ -44,6 +44,10 @@ class Scorer(Protocol):
     """Reads a finished trial folder; runs nothing of the trial again."""
 
     name: str
+    setup: Setup
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
 
     def score(self, trial: Trial, task: Task) -> Score:
         """Score the trial from its files alone."""

@@ -32,7 +32,7 @@ from autoreproduce.evaluation.judging.verdicts import (
     band_of,
     between_bands,
 )
-from autoreproduce.evaluation.scorers import Setup
+from autoreproduce.evaluation.scorers import Scorer
 from autoreproduce.evaluation.statistics import estimate, krippendorff_alpha
 from autoreproduce.task import Task
 from autoreproduce.trials.steps import sums_of
@@ -98,7 +98,7 @@ Verdict = PaperVerdict | MixedVerdict | CodeVerdict
 REFERENCE_STEM = "reference"  # its files are reference_1.py, …, beside the program's file_1.py
 
 
-class _AlignScorer:
+class _AlignScorer(Scorer):
     """What the three levels share: blind, pack, ask each judge as often as wanted, put together."""
 
     name = ""
@@ -106,9 +106,6 @@ class _AlignScorer:
     bands = POINT_BANDS
     with_points = True
     with_reference = True
-
-    def __init__(self, setup: Setup) -> None:
-        self.setup = setup
 
     def score(self, trial: Trial, task: Task) -> Score:
         """The mean over judges and repeats, in 0 to 100; None if no reply could be used."""

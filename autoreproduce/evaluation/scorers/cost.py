@@ -3,19 +3,16 @@ lines, as in the paper's Table 6. Both by phase.
 """
 
 from autoreproduce.contracts import Score
-from autoreproduce.evaluation.scorers import Setup
+from autoreproduce.evaluation.scorers import Scorer
 from autoreproduce.task import Task
 from autoreproduce.trials.steps import by_phase, sums_of
 from autoreproduce.trials.trial import Trial
 
 
-class CostScorer:
+class CostScorer(Scorer):
     """Dollars of all model calls; no value if a price is unknown. Tokens are always reported."""
 
     name = "cost"
-
-    def __init__(self, setup: Setup) -> None:
-        self.setup = setup
 
     def score(self, trial: Trial, task: Task) -> Score:
         """Read from the journal: replayed steps are counted once."""
@@ -34,13 +31,10 @@ class CostScorer:
         return Score(self.name, dollars, reason, {"phases": details, "total": total})
 
 
-class EditScorer:
+class EditScorer(Scorer):
     """The number of edits, by phase in the details; fewer is not better in itself."""
 
     name = "edits"
-
-    def __init__(self, setup: Setup) -> None:
-        self.setup = setup
 
     def score(self, trial: Trial, task: Task) -> Score:
         """From the outcome, if the trial's workspace counted its commits."""

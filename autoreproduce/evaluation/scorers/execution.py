@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from autoreproduce.contracts import Score
+from autoreproduce.evaluation.scorers import Scorer
 from autoreproduce.evaluation.submission import NOT_RUN
 from autoreproduce.trials.steps import CommandResult, ExecutionResult
 
 if TYPE_CHECKING:
-    from autoreproduce.evaluation.scorers import Setup
     from autoreproduce.task import Task
     from autoreproduce.trials.trial import Outcome, Trial
 
@@ -66,13 +66,10 @@ _ERROR = re.compile(
 )
 
 
-class ExecutionScorer:
+class ExecutionScorer(Scorer):
     """1 if the program ran in full, 0 if it did not; no score if it was never run."""
 
     name = "execution"
-
-    def __init__(self, setup: Setup) -> None:
-        self.setup = setup
 
     def score(self, trial: Trial, task: Task) -> Score:
         """From the outcome and the last run; the reason names the class of failure."""

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from autoreproduce.contracts import Score
 from autoreproduce.errors import UsageError
-from autoreproduce.evaluation.scorers import Setup
+from autoreproduce.evaluation.scorers import Scorer
 from autoreproduce.evaluation.submission import NOT_RUN
 from autoreproduce.task import Result, Task
 from autoreproduce.trials.trial import Trial
@@ -56,13 +56,10 @@ def _require_defined(reference: float, agent: float | None) -> None:
         )
 
 
-class GapScorer:
+class GapScorer(Scorer):
     """The paper's relative performance gap; lower is better, 1 if the program did not run."""
 
     name = "gap"
-
-    def __init__(self, setup: Setup) -> None:
-        self.setup = setup
 
     def score(self, trial: Trial, task: Task) -> Score:
         """|ref − agent| / max(ref, agent), and the signed gap in the details (above 0 is worse)."""

@@ -6,10 +6,8 @@ processor time was spent either, that is a finding here too; what was seen of th
 decides.
 """
 
-from dataclasses import dataclass
-
 from autoreproduce.contracts import Score
-from autoreproduce.evaluation.scorers import Setup
+from autoreproduce.evaluation.scorers import Scorer
 from autoreproduce.evaluation.scorers.execution import last_run
 from autoreproduce.evaluation.scorers.structure import saved_structures
 from autoreproduce.task import Task
@@ -24,11 +22,9 @@ FEWEST = 0.6  # of the stated steps: a training that ends early takes more
 VALUES = {"clean": 1.0, "unchecked": 0.75, "doubtful": 0.5, "void": 0.0}
 
 
-@dataclass(frozen=True)
-class IntegrityScorer:
+class IntegrityScorer(Scorer):
     """1 for clean, 0.75 for unchecked, 0.5 for doubtful, 0 for void; none without a number."""
 
-    setup: Setup
     name = "integrity"
 
     def score(self, trial: Trial, task: Task) -> Score:

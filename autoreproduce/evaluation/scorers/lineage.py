@@ -13,20 +13,17 @@ from typing import Any
 from autoreproduce.benchmarks.reproducebench.curated import CuratedReference
 from autoreproduce.benchmarks.reproducebench.tasks import references
 from autoreproduce.contracts import Score
-from autoreproduce.evaluation.scorers import Setup
+from autoreproduce.evaluation.scorers import Scorer
 from autoreproduce.task import Task
 from autoreproduce.trials.trial import Trial
 
 CUTS = (2, 3, 5)
 
 
-class LineageScorer:
+class LineageScorer(Scorer):
     """The share of the curated references among the chosen papers."""
 
     name = "lineage"
-
-    def __init__(self, setup: Setup) -> None:
-        self.setup = setup
 
     def score(self, trial: Trial, task: Task) -> Score:
         """Hits among as many as were chosen; Top-1 Recall@k and Hits@k in the details."""

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from autoreproduce.contracts import Score
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.judging.material import program_of
-from autoreproduce.evaluation.scorers import Setup
+from autoreproduce.evaluation.scorers import Scorer
 from autoreproduce.evaluation.structure.compare import compare, coverage, value_of
 from autoreproduce.evaluation.structure.measure import with_syntax
 from autoreproduce.files.bounded import LARGEST_JSON, parse_json
@@ -26,13 +26,10 @@ FILE = "structure.json"
 WATCHED = ("training", "running")
 
 
-class StructureScorer:
+class StructureScorer(Scorer):
     """The mean agreement over what the reference shows, 0 to 100."""
 
     name = "structure"
-
-    def __init__(self, setup: Setup) -> None:
-        self.setup = setup
 
     def score(self, trial: Trial, task: Task) -> Score:
         """None if the task has no reference, or a program was not seen using a model."""

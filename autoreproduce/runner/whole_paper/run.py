@@ -17,7 +17,7 @@ from autoreproduce.claims.experiments import PaperExperiment, plain_name
 from autoreproduce.claims.verdicts.trial_verdict import verdict_of
 from autoreproduce.config import Settings
 from autoreproduce.errors import AutoReproduceError, TrialError, UsageError
-from autoreproduce.evaluation.paper_page import PaperTrial, render_paper
+from autoreproduce.evaluation.paper_page import render_paper
 from autoreproduce.files.bounded import parse_json
 from autoreproduce.files.shared import read_plain
 from autoreproduce.models.budget import Budget, Cost
@@ -65,13 +65,11 @@ def write_paper_report(planned: PlannedPaper) -> Path:
     """Write the report of all experiments of the plan, tried or not, and return its path."""
     folder = planned.folder
     trials = {
-        name: [
-            PaperTrial(place, folder / place) for place in places if _is_readable(folder / place)
-        ]
+        name: [place for place in places if _is_readable(folder / place)]
         for name, places in trials_by_experiment(folder).items()
     }
     path = folder / REPORT
-    write_whole(path, render_paper(planned.plan, trials))
+    write_whole(path, render_paper(folder, planned.plan, trials))
     return path
 
 
