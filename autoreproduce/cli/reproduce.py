@@ -95,6 +95,8 @@ def reproduce(
     json: Json = False,
 ) -> None:
     """Reproduce one experiment: code, its metric, a report."""
+    from autoreproduce.cli.console.attempts import command_line, terminal_view
+
     if dry_run:
         from autoreproduce.cli.console.estimates import print_reproduce_preview
 
@@ -103,15 +105,18 @@ def reproduce(
         return
     if experiment:
         from autoreproduce.cli.console.papers import reproduce_named
+        from autoreproduce.runner.whole_paper.plan import paper_source
+        from autoreproduce.runner.whole_paper.run import PaperRequest
 
         single = {"--task": task, "--metric": metric, "--claim": claim, "--out": out}
         single["--targets"] = targets
         _refuse_beside_experiment([name for name, value in single.items() if value])
-        source = arxiv, paper
-        how = trial, instruction, solver
-        reproduce_named(experiment, source, settings, data, how, require, json, notify)
+        source = paper_source(arxiv, paper)
+        request = PaperRequest(
+            source, experiment, settings, data, trial, instruction, command_line(), solver
+        )
+        reproduce_named(request, require, json, notify)
         return
-    from autoreproduce.cli.console.attempts import command_line, terminal_view
     from autoreproduce.runner import api
 
     done = api.reproduce(

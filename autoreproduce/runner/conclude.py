@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from autoreproduce.claims.choices import CHOICES, Choice, alike, parse_choices
+from autoreproduce.claims.choices import Choice, alike
 from autoreproduce.claims.claim import CLAIMS, ClaimsFile, claims_of
 from autoreproduce.claims.observed import rows_left_out
 from autoreproduce.claims.user_claims import claims_of_task
@@ -19,6 +19,7 @@ from autoreproduce.contracts import Score
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.judging.material import material_of
 from autoreproduce.evaluation.outside_run import OutsideRun
+from autoreproduce.evaluation.report.evidence import read_choices
 from autoreproduce.evaluation.report.verdict_words import verdict as verdict_in_words
 from autoreproduce.evaluation.scorers import Setup, open_scorers
 from autoreproduce.evaluation.scorers.structure import saved_structures
@@ -26,8 +27,6 @@ from autoreproduce.evaluation.scoring import score_trial
 from autoreproduce.evaluation.seen import seen_in_full
 from autoreproduce.evaluation.structure.save import measure_both
 from autoreproduce.evaluation.verdict import judge_trial, with_tested
-from autoreproduce.files.bounded import LARGEST_JSON
-from autoreproduce.files.shared import read_plain
 from autoreproduce.runner.last_look import AFTER, LastLook
 from autoreproduce.runner.late_findings import add_printed_constants, add_watched_steps
 from autoreproduce.runner.readings import late_reading, reading_verdict
@@ -86,7 +85,8 @@ def conclude(
     repeater = Repeater.of(trial, task, settings, sandboxes, outside)
     runs = seed_runs(trial, settings, repeater, measurement)
     claims, problems = _claims(trial, task)
-    choices, more = _choices(trial.folder)
+    more: list[str] = []
+    choices = read_choices(trial.folder, more)
     watched = task if structure else task.model_copy(update={"folder": None})
     method, seen = _method(trial, watched, settings, choices)
     add_watched_steps(trial, measurement, outcome, task.steps)
@@ -161,17 +161,6 @@ def _claims(trial: Trial, task: Task) -> tuple[ClaimsFile | None, list[str]]:
         frozen = brought
         trial.write(CLAIMS, frozen.to_json())
     return frozen, []
-
-
-def _choices(folder: Path) -> tuple[list[Choice], list[str]]:
-    """The choices with what was seen of each; a damaged file gives none, and the reason."""
-    try:
-        text = read_plain(folder / CHOICES, LARGEST_JSON).decode("utf-8", "replace")
-        return parse_choices(text), []
-    except FileNotFoundError:
-        return [], []
-    except (UsageError, ValueError) as error:
-        return [], [f"{CHOICES} cannot be read ({' '.join(str(error).split())[:200]})."]
 
 
 def _method(

@@ -265,16 +265,26 @@ def spread_words(
     return value if low == high else f"{value} ({low}–{high})"
 
 
+def rounded_dollars(dollars: float) -> float:
+    """As an estimate is: to two digits of cents, to cents below ten dollars, else to dollars."""
+    return float(f"{dollars:.2g}") if 0 < dollars < 1 else round(dollars, 2 if dollars < 10 else 0)
+
+
 def dollar_words(dollars: float) -> str:
-    """Rounded as an estimate is: "$0.16", "$2.40", "$31"."""
+    """Rounded: "$0.16", "$2.40", "$31"."""
     if 0 < dollars < 1:
         return f"${dollars:.2g}"
     return f"${dollars:,.2f}" if dollars < 10 else f"${dollars:,.0f}"
 
 
+def rounded_time(value: float) -> float:
+    """Hours or minutes as an estimate has them: two digits, from ten on none after the point."""
+    return float(f"{round(value, 2):.2g}") if value < 9.95 else round(value)
+
+
 def time_words(value: float) -> str:
-    """Hours or minutes, rounded as an estimate is: "0.4", "7.5", "139"."""
-    return f"{round(value, 2):.2g}" if value < 9.95 else f"{value:,.0f}"
+    """Rounded: "0.4", "7.5", "139"."""
+    return f"{rounded_time(value):g}" if value < 9.95 else f"{value:,.0f}"
 
 
 def budget_notes(budget: str | None, whole: Estimate) -> list[str]:

@@ -15,7 +15,6 @@ import pytest
 from autoreproduce.cli.console.attempts import open_view, write_outcome
 from autoreproduce.cli.console.live import LiveView, draw
 from autoreproduce.cli.console.plain import JsonView, PlainView
-from autoreproduce.errors import UsageError
 from autoreproduce.task import Metric, Result, Task
 from autoreproduce.trials.steps import ExecutionResult, ModelResult, TokenCounts
 from autoreproduce.trials.trial import Outcome, Trial, TrialRecord
@@ -204,7 +203,7 @@ class BrokenPipe(io.StringIO):
         raise BrokenPipeError(32, "Broken pipe")
 
 
-@pytest.mark.parametrize("kind", ["live", "plain", "json"])
+@pytest.mark.parametrize("kind", [LiveView, PlainView, JsonView])
 @pytest.mark.parametrize("how", ["broken", "closed", "ascii"])
 def test_a_stream_that_breaks_ends_no_trial(tmp_path, kind, how):
     stream = {
@@ -214,17 +213,17 @@ def test_a_stream_that_breaks_ends_no_trial(tmp_path, kind, how):
     }[how]
     if how == "closed":
         stream.close()
-    with open_view(kind, stream) as view:
+    with kind(stream) as view:
         trial = some_trial(tmp_path / "t", view)
         view.note("ärger")
-    write_outcome(GOOD, tmp_path / "t", stream, kind)
+    write_outcome(GOOD, tmp_path / "t", stream, kind is JsonView)
     assert len(trial.steps) == 3
 
 
-@pytest.mark.parametrize("kind", ["live", "plain", "json"])
+@pytest.mark.parametrize("kind", [LiveView, PlainView, JsonView])
 def test_many_threads_may_tell_a_view(kind):
     stream = io.StringIO()
-    view = open_view(kind, stream)
+    view = kind(stream)
     failures = []
 
     def tell(number):
@@ -243,7 +242,7 @@ def test_many_threads_may_tell_a_view(kind):
         for thread in threads:
             thread.join()
     assert failures == []
-    if kind == "json":
+    if kind is JsonView:
         assert sum(e["event"] == "note" for e in events(stream)) == 1200
 
 
@@ -322,7 +321,7 @@ def test_in_a_terminal_the_closing_lines_break_between_words(tmp_path):
         patch.setenv("COLUMNS", "80")
         patch.delenv("NO_COLOR", raising=False)
         patch.setenv("TERM", "xterm")
-        write_outcome(GOOD, tmp_path, stream, "live", task=TASK)
+        write_outcome(GOOD, tmp_path, stream, task=TASK)
     lines = re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue()).splitlines()
     assert str(tmp_path / "report.html") in "\n".join(lines)
     text = [line for line in lines if str(tmp_path) not in line]
@@ -354,7 +353,7 @@ def test_a_view_keeps_no_replies_in_memory(tmp_path):
 DRIVER = """
 import sys, time
 from autoreproduce.cli.console.attempts import open_view
-with open_view("auto", sys.stdout) as view:
+with open_view(False, sys.stdout) as view:
     print(type(view).__name__, file=sys.stderr, flush=True)
     view.phase("full_run")
     view.output("epoch 7\\n")
@@ -407,18 +406,17 @@ def test_in_a_terminal_it_is_live_and_an_interrupt_leaves_the_cursor():
 
 
 def test_auto_is_plain_where_it_is_no_terminal(monkeypatch):
-    assert type(open_view("auto", io.StringIO())) is PlainView
+    assert type(open_view(False, io.StringIO())) is PlainView
 
     class Terminal(io.StringIO):
         def isatty(self):
             return True
 
     monkeypatch.setenv("TERM", "dumb")
-    assert type(open_view("auto", Terminal())) is PlainView
+    assert type(open_view(False, Terminal())) is PlainView
     monkeypatch.setenv("TERM", "xterm")
-    assert type(open_view("auto", Terminal())) is LiveView
-    with pytest.raises(UsageError, match="no view"):
-        open_view("loud", io.StringIO())
+    assert type(open_view(False, Terminal())) is LiveView
+    assert type(open_view(True, Terminal())) is JsonView
 
 
 def closing(folder, *arguments, **named):
@@ -429,7 +427,7 @@ def closing(folder, *arguments, **named):
 
 def test_the_closing_lines(tmp_path):
     some_trial(tmp_path)
-    text = closing(tmp_path, GOOD, "plain", task=TASK)
+    text = closing(tmp_path, GOOD, task=TASK)
     lines = [" ".join(line.split()) for line in text.strip().splitlines()]
     assert lines == [
         "The program does as well as our reference on a small version of the experiment; "
@@ -453,7 +451,7 @@ def test_the_closing_lines_name_what_is_there_and_a_replay(tmp_path):
     Trial.open(tmp_path, record).close()
     (tmp_path / "report.html").write_text("x")
     (tmp_path / "result").mkdir()
-    text = closing(tmp_path, GOOD, "auto", task=TASK, earlier=True)
+    text = closing(tmp_path, GOOD, task=TASK, earlier=True)
     assert "replayed from a tape: some-model, recorded 2026-11-19" in text
     assert str(tmp_path / "report.html") in text and str(tmp_path / "result") in text
     assert "nothing was run now" in text and "when recorded" in text
@@ -461,7 +459,7 @@ def test_the_closing_lines_name_what_is_there_and_a_replay(tmp_path):
 
 def test_the_closing_object(tmp_path):
     some_trial(tmp_path)
-    found = json.loads(closing(tmp_path, GOOD, "json", task=TASK))
+    found = json.loads(closing(tmp_path, GOOD, json=True, task=TASK))
     assert (found["event"], found["level"], found["report"], found["earlier"]) == (
         "outcome",
         "good",

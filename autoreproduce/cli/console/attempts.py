@@ -15,11 +15,10 @@ import shlex
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from autoreproduce.cli.console.view import View
 from autoreproduce.cli.options import RequireWord
-from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.report.verdict_words import Headline
 from autoreproduce.evaluation.report.wording import clean
 from autoreproduce.runner.summary import Facts, labelled, places, summary
@@ -32,45 +31,28 @@ if TYPE_CHECKING:
     from autoreproduce.trials.trial import Outcome
 
 
-Kind = Literal["auto", "live", "plain", "json"]
-
-
-def open_view(kind: Kind, stream: TextIO, task: Task | None = None) -> View:
-    """The view of that kind on `stream`, not yet started: use it as a context manager, or start()
-    and stop().
-
-    `auto` is live on a terminal that can be redrawn, else plain. `task` only gives the live view
-    its title.
+def open_view(json: bool, stream: TextIO, task: Task | None = None) -> View:
+    """The view that fits `stream`, not yet started: use it as a context manager, or start() and
+    stop(). `task` only gives the live view its title.
     """
-    if kind == "auto":
-        kind = "live" if stream.isatty() and os.environ.get("TERM", "dumb") != "dumb" else "plain"
-    if kind == "live":
-        from autoreproduce.cli.console.live import LiveView
-
-        return LiveView(stream, title=_live_title(task))
-    if kind == "plain":
-        from autoreproduce.cli.console.plain import PlainView
-
-        return PlainView(stream)
-    if kind == "json":
+    if json:
         from autoreproduce.cli.console.plain import JsonView
 
         return JsonView(stream)
-    raise UsageError(f"there is no view {kind!r}", fix="name one of auto, live, plain, json")
+    if stream.isatty() and os.environ.get("TERM", "dumb") != "dumb":
+        from autoreproduce.cli.console.live import LiveView
+
+        return LiveView(stream, title=_live_title(task))
+    from autoreproduce.cli.console.plain import PlainView
+
+    return PlainView(stream)
 
 
 def _live_title(task: Task | None) -> str:
     if task is None:
         return "Trial"
-    return " · ".join(
-        part
-        for part in (
-            task.experiment or task.method or task.id,
-            task.dataset,
-            f"{task.profile} profile",
-        )
-        if part
-    )
+    what = task.experiment or task.method or task.id
+    return " · ".join(filter(None, (what, task.dataset, f"{task.profile} profile")))
 
 
 COLOURS = {"good": "green", "mixed": "yellow", "bad": "red", "open": "cyan"}
@@ -82,7 +64,7 @@ def write_outcome(
     outcome: Outcome | None,
     trial_folder: Path,
     stream: TextIO,
-    kind: Literal["auto", "live", "plain", "json"] = "auto",
+    json: bool = False,
     task: Task | None = None,
     earlier: bool = False,
 ) -> None:
@@ -92,13 +74,12 @@ def write_outcome(
     """
     judged, facts = summary(outcome, trial_folder, task, earlier)
     with contextlib.suppress(OSError, ValueError):
-        if kind == "json":
+        if json:
             event = {"event": "outcome", "verdict": judged.sentence, "level": judged.level}
             content = {**event, "earlier": earlier, **_json_fields(outcome, trial_folder)}
             stream.write(json_module.dumps(content, default=str) + "\n")
         else:
-            colour = _takes_colour(stream, kind)
-            _write_lines(stream, judged, [*facts, *places(trial_folder)], colour)
+            _write_lines(stream, judged, [*facts, *places(trial_folder)])
         stream.flush()
 
 
@@ -112,17 +93,10 @@ def _json_fields(outcome: Outcome | None, trial_folder: Path) -> dict[str, Any]:
     }
 
 
-def _takes_colour(stream: TextIO, kind: str) -> bool:
-    return (
-        kind != "plain"
-        and stream.isatty()
-        and not os.environ.get("NO_COLOR")
-        and os.environ.get("TERM") != "dumb"
-    )
-
-
-def _write_lines(stream: TextIO, judged: Headline, facts: Facts, colour: bool) -> None:
-    if not colour:
+def _write_lines(stream: TextIO, judged: Headline, facts: Facts) -> None:
+    """In colour where the stream is a terminal that takes it."""
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    if plain or not stream.isatty():
         stream.write(f"\n{labelled(judged, facts)}\n")
         return
     from rich.console import Console
@@ -157,18 +131,13 @@ def command_line() -> str:
     return shlex.join(["python", "-m", "autoreproduce", *given])
 
 
-def view_kind(json: bool) -> Kind:
-    """Objects for machines, else what fits where the output goes."""
-    return "json" if json else "auto"
-
-
 def terminal_view(json: bool, runs: Path | None = None, solver: str = "autoreproduce") -> OpenView:
     """What opens the view of an attempt; with `runs` it says what may be left by trials there."""
-    return partial(_view_of, view_kind(json), runs, solver)
+    return partial(_view_of, json, runs, solver)
 
 
-def _view_of(kind: Kind, runs: Path | None, solver: str, task: Task) -> View:
-    view = open_view(kind, sys.stdout, task)
+def _view_of(json: bool, runs: Path | None, solver: str, task: Task) -> View:
+    view = open_view(json, sys.stdout, task)
     if runs is not None:
         from autoreproduce.runner.past_trials import RemainingTime, earlier_outcomes
 
@@ -181,12 +150,7 @@ def write_end(done: Reproduction, json: bool, another: str) -> None:
     if done.earlier and not json:
         print(f"This trial ended earlier and was not run again ({another} makes another attempt).")
     write_outcome(
-        done.outcome,
-        done.path,
-        sys.stdout,
-        view_kind(json),
-        task=done.task,
-        earlier=json and done.earlier,
+        done.outcome, done.path, sys.stdout, json, task=done.task, earlier=json and done.earlier
     )
 
 

@@ -10,13 +10,10 @@ from autoreproduce.evaluation.paper_page import DATA, claims_of_experiment
 from autoreproduce.evaluation.report.wording import clean, duration, money, short_count
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from autoreproduce.claims.experiments import PaperExperiment, PaperPlan
     from autoreproduce.cli.options import RequireWord
-    from autoreproduce.config import Settings
     from autoreproduce.runner.whole_paper.plan import PlannedPaper
-    from autoreproduce.runner.whole_paper.run import PaperReproduction
+    from autoreproduce.runner.whole_paper.run import PaperReproduction, PaperRequest
 
 MOST_CLAIMS = 2  # of an experiment in the table; all are in plan.json
 
@@ -120,22 +117,12 @@ def _end_fields(done: PaperReproduction) -> dict[str, Any]:
 
 
 def reproduce_named(
-    names: list[str],
-    paper: tuple[str | None, Path | None],
-    settings: Settings,
-    data: Path | None,
-    how: tuple[int, str, str],
-    require: RequireWord | None,
-    json: bool,
-    notify: str | None,
+    request: PaperRequest, require: RequireWord | None, json: bool, notify: str | None
 ) -> None:
-    """Several experiments of a paper, each `how`: its number, instruction and solver. The exit code
-    is the highest of their trials.
-    """
+    """Several experiments of a paper. The exit code is the highest of their trials."""
     import typer
 
     from autoreproduce.cli.console.attempts import (
-        command_line,
         exit_code,
         notify_end,
         terminal_view,
@@ -143,19 +130,13 @@ def reproduce_named(
         write_end,
     )
     from autoreproduce.runner.api_results import note_to_stderr
-    from autoreproduce.runner.whole_paper.plan import paper_source
-    from autoreproduce.runner.whole_paper.run import PaperRequest, reproduce_experiments
+    from autoreproduce.runner.whole_paper.run import reproduce_experiments
 
-    trial, instruction, solver = how
-    source, command = paper_source(*paper), command_line()
-    request = PaperRequest(
-        source, names, settings, data, trial, instruction, command=command, solver=solver
-    )
     done = reproduce_experiments(
         request,
         note_to_stderr,
-        terminal_view(json, settings.runs_dir, solver),
-        lambda each: write_end(each, json, f"--trial {trial + 1}"),
+        terminal_view(json, request.settings.runs_dir, request.solver),
+        lambda each: write_end(each, json, f"--trial {request.number + 1}"),
     )
     print_paper_end(done, json)
     for each in done.trials:

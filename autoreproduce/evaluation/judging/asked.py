@@ -34,15 +34,25 @@ def asked_with(
     Digests are of the templates, of the key points' texts and of the reference's files.
     """
     reference = material.reference if with_reference else None
+    points = digest([point.model_dump() for point in material.points])
+    served = {
+        judge.name: {
+            call.model
+            for one in readings
+            if one.judge == judge.name
+            for call in model_results(one.steps)
+        }
+        for judge in judges
+    }
     return {
         "version": VERSION,
         "prompts": digest([judge.prompts().digest() for judge in judges[:1]]),
-        "points": _points_entry(material) if with_points else None,
+        "points": {"source": material.points_source, "digest": points} if with_points else None,
         "reference": digest(reference.files) if reference else None,
         "judges": [
             {
                 "judge": judge.name,
-                "served": sorted(_served_names(judge, readings)),
+                "served": sorted(served[judge.name] - {""}),
                 "endpoint": endpoint_host(judge.settings, judge.name),
             }
             for judge in judges
@@ -63,14 +73,3 @@ def judging_facts(asked: Mapping[str, Any]) -> dict[str, str]:
         "key points": str(points.get("digest", "")),
         "reference": str(asked.get("reference") or ""),
     }
-
-
-def _points_entry(material: Material) -> dict[str, str]:
-    texts = [point.model_dump() for point in material.points]
-    return {"source": material.points_source, "digest": digest(texts)}
-
-
-def _served_names(judge: Judge, readings: Sequence[Reading[Any]]) -> set[str]:
-    """The names under which the judge's endpoint answered."""
-    steps = [step for one in readings if one.judge == judge.name for step in one.steps]
-    return {call.model for call in model_results(steps) if call.model}

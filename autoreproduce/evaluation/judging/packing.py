@@ -29,18 +29,16 @@ class Packed:
 
 def pack(program: Blind, limit: int) -> Packed:
     """The program's files as numbered listings within `limit` tokens, by relevance."""
-    shown, left_out, room = [], [], limit
+    shown, left_out, room = dict[str, str](), [], limit
     for file in sorted(program.files, key=relevance, reverse=True):
         listing = _listing(file)
         cost = rough_tokens(listing)
         if cost <= room:
-            shown.append((file.name, listing))
+            shown[file.name] = listing
             room -= cost
         else:
             left_out.append(file.original)
-    text = "\n\n".join(
-        listing for _, listing in sorted(shown, key=lambda pair: _file_number(pair[0]))
-    )
+    text = "\n\n".join(shown[file.name] for file in program.files if file.name in shown)
     return Packed(text or "(no code)", left_out)
 
 
@@ -51,10 +49,6 @@ def relevance(file: BlindFile) -> tuple[int, float, int]:
     """
     code = 2 * int(file.original.endswith(".py")) + int(not _SIDE.search(file.original))
     return code, float(len(_TELLS.findall(file.text))), -len(file.text)
-
-
-def _file_number(name: str) -> int:
-    return int("".join(filter(str.isdigit, name.partition(".")[0])) or 0)
 
 
 def _listing(file: BlindFile) -> str:

@@ -23,7 +23,7 @@ from autoreproduce.trials.folders import refuse_links
 from autoreproduce.trials.journal_reader import parse_journal
 from autoreproduce.trials.metrics_file import MAX_BYTES
 from autoreproduce.trials.steps import ExecutionResult
-from autoreproduce.trials.summary import TrialSummary, own_text
+from autoreproduce.trials.summary import TrialSummary, own_text, read_json
 from autoreproduce.trials.trial import Outcome, Step, TrialRecord
 
 STAGES = ("overall", "method", "experiment")
@@ -89,11 +89,11 @@ def gather(folder: Path, versions: bool = True) -> Evidence:
         found.problems.append(problem)
     found.steps = _read_steps(folder / "steps.jsonl", found.problems)
     found.metrics, found.metrics_phase = _metrics_and_phase(folder, found.steps)
-    found.choices = _read_choices(folder / CHOICES, found.problems)
+    found.choices = read_choices(folder, found.problems)
     found.summaries = _read_summaries(folder / "summaries")
     found.facts = own_text(folder / "facts.md") or own_text(folder / "facts.json") or ""
     found.paper = _paper_facts(folder / "paper")
-    found.sandbox = _json_object(folder / "sandbox.json")
+    found.sandbox = read_json(folder / "sandbox.json") or {}
     found.lineage = _lineage_entries(found)
     found.commits = read_commits(folder, found.problems) if versions else []
     return found
@@ -156,14 +156,12 @@ def _metrics_and_phase(folder: Path, steps: list[Step]) -> tuple[dict[str, Any],
     return (good[-1][1], good[-1][0]) if good else ({}, "")
 
 
-def _read_choices(path: Path, problems: list[str]) -> list[Choice]:
-    text = own_text(path)
-    if text is None:
-        return []
+def read_choices(folder: Path, problems: list[str]) -> list[Choice]:
+    """The choices with what was seen of each; [] of a damaged file, which is a problem."""
     try:
-        return parse_choices(text)
+        return parse_choices(own_text(folder / CHOICES) or "[]")
     except ValueError:
-        problems.append(f"{path.name} is damaged and was left out.")
+        problems.append(f"{CHOICES} is damaged and was left out.")
         return []
 
 
@@ -209,16 +207,10 @@ def _read_summaries(folder: Path) -> list[SummaryVersion]:
 def _paper_facts(folder: Path) -> dict[str, Any]:
     """What reading the paper gave (title, source, note), without its text."""
     for path in sorted(folder.glob("*.json")) if folder.is_dir() else ():
-        value = _json_value(own_text(path))
-        value = value.get("paper") if isinstance(value, dict) else None
+        value = (read_json(path) or {}).get("paper")
         if isinstance(value, dict) and "source" in value:
             return {key: str(value[key]) for key in ("title", "source", "note") if value.get(key)}
     return {}
-
-
-def _json_object(path: Path) -> dict[str, Any]:
-    value = _json_value(own_text(path))
-    return value if isinstance(value, dict) else {}
 
 
 def _json_value(text: str | None) -> Any:

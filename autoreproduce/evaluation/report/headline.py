@@ -62,16 +62,12 @@ def _single_number(
     outcome: Outcome, task: Task | None, judged: TrialVerdict | None
 ) -> tuple[str, str]:
     """The trial's number and of what it is; the mean where the claim was judged by several runs."""
-    caption = _caption(outcome, task)
+    caption = metric_name(outcome, task)
+    caption += f", {task.metric.direction} is better" if task is not None else ""
     found = own_claims(judged)[0].verdict if judged is not None and judged.claims else None
     if found is not None and found.mean is not None and len(found.values) > 1:
         return number(found.mean), f"{caption}; mean of {len(found.values)} runs"
     return number(outcome.metric or 0.0), caption
-
-
-def _caption(outcome: Outcome, task: Task | None) -> str:
-    words = metric_name(outcome, task)
-    return f"{words}, {task.metric.direction} is better" if task is not None else words
 
 
 def _doubts(outcome: Outcome, judged: TrialVerdict | None) -> list[str]:

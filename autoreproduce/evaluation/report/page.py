@@ -25,7 +25,7 @@ from autoreproduce.evaluation.report.headline import FRESH, headline
 from autoreproduce.evaluation.report.specification import specification_curves
 from autoreproduce.evaluation.report.texts import between, diff_lines, fold, markdown
 from autoreproduce.evaluation.report.verdict_words import metric_name
-from autoreproduce.evaluation.report.versions import Commit, installed
+from autoreproduce.evaluation.report.versions import installed
 from autoreproduce.evaluation.seen import seen_in_full, seen_lines
 from autoreproduce.task import Task
 from autoreproduce.trials.steps import CommandResult, Step, model_results
@@ -194,7 +194,7 @@ def environment() -> Environment:
         plural=wording.plural,
         when=_date_and_time,
         metric=wording.metric_words,
-        sentence=_with_full_stop,
+        sentence=lambda text: text.rstrip(". ") + ".",
         commit=wording.commit_words,
         verdict=verdict_title,
         unit=wording.unit_words,
@@ -202,7 +202,6 @@ def environment() -> Environment:
     )
     env.tests.update(figure=wording.is_figure)
     env.globals.update(
-        commit_lines=_commit_lines,
         by_stage=_versions_by_stage,
         succeeded=timeline.succeeded,
         how_it_ended=how_it_ended,
@@ -217,20 +216,12 @@ def _markdown_cell(value: object) -> str:
     return line.replace("<", "&lt;").replace("|", "\\|").replace("`", "'")
 
 
-def _with_full_stop(text: str) -> str:
-    return text.rstrip(". ") + "."
-
-
 def how_it_ended(step: Step) -> str:
     """An execution's end in words."""
     ran = step.result
     if not isinstance(ran, CommandResult):
         return ""
     return f"stopped: {ran.stopped}" if ran.stopped else f"exit {ran.exit_code}"
-
-
-def _commit_lines(commit: Commit) -> list[Any]:
-    return diff_lines(commit.diff)
 
 
 def _versions_by_stage(

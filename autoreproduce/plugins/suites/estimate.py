@@ -19,6 +19,8 @@ from autoreproduce.runner.estimate import (
     budget_notes,
     dollar_words,
     estimate,
+    rounded_dollars,
+    rounded_time,
     spread_words,
     time_words,
 )
@@ -173,15 +175,11 @@ def _as_shown(part: Estimate) -> Estimate:
     ways: dict[str, Callable[[float], float]] = {
         "calls": round,
         "tokens": lambda value: float(f"{value:.3g}"),
-        "dollars": lambda value: _number(dollar_words(value)),
-        "seconds": lambda value: 3600 * _number(_hours(value)),
+        "dollars": rounded_dollars,
+        "seconds": lambda value: 3600 * rounded_time(value / 3600),
     }
     figures = {
         name: of and Likely(*map(way, of)) for name, way in ways.items() for of in [part[name]]
     }
     tokens = figures.pop("tokens")
     return replace(part, figures={**figures, "input": tokens, "output": tokens and tokens.times(0)})
-
-
-def _number(words: str) -> float:
-    return float(words.lstrip("$").replace(",", ""))
