@@ -74,11 +74,8 @@ def conclude(
         return
     if outcome.status != "measured":
         failed = verdict_in_words(outcome, task)
-        outcome.verdict, outcome.sentence, outcome.level = (
-            "not measured",
-            failed.sentence,
-            failed.level,
-        )
+        outcome.verdict = "not measured"
+        outcome.sentence, outcome.level = failed.sentence, failed.level
         return
     before = verdict_of(trial.folder) if look is None else None
     said = [one for one in before.remarks if one.startswith(AFTER)] if before is not None else []

@@ -6,7 +6,7 @@ Two scores are comparable only if these agree, so each judged entry of `scores.j
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from autoreproduce.config import digest
@@ -57,19 +57,4 @@ def asked_with(
             }
             for judge in judges
         ],
-    }
-
-
-def judging_facts(asked: Mapping[str, Any]) -> dict[str, str]:
-    """What must be the same in two scores of one task, in words: fact -> value.
-
-    `asked` is the object in `scores.json`, empty for a score that was saved without one.
-    """
-    points, judges = asked.get("points") or {}, asked.get("judges") or []
-    return {
-        "judge as served": ", ".join(str(n) for judge in judges for n in judge.get("served", [])),
-        "prompts": str(asked.get("prompts", "not recorded")),
-        "kind of key points": str(points.get("source", "")),
-        "key points": str(points.get("digest", "")),
-        "reference": str(asked.get("reference") or ""),
     }

@@ -53,7 +53,7 @@ LARGEST_READ = 1_000_000  # bytes of one file that is searched for addresses
 class PaperBench:
     """The papers of a clone of PaperBench, or of a folder in its form."""
 
-    method = "autoreproduce.solvers.repository:RepositoryLoop"
+    method = "autoreproduce.plugins.paperbench.repository:RepositoryLoop"
     dataset_option = "data"
 
     class Options(BaseModel):

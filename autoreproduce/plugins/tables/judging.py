@@ -3,10 +3,10 @@ references.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from autoreproduce.errors import UsageError
-from autoreproduce.evaluation.judging.asked import judging_facts
 from autoreproduce.evaluation.scorers import JUDGED
 from autoreproduce.evaluation.tables.rows import TrialRow
 
@@ -52,3 +52,18 @@ def _value_of(row: TrialRow, level: str, fact: str) -> str:
     if fact == JUDGE:
         return row.judges[level]
     return judging_facts(row.asked.get(level, {}))[fact]
+
+
+def judging_facts(asked: Mapping[str, Any]) -> dict[str, str]:
+    """What must be the same in two scores of one task, in words: fact -> value.
+
+    `asked` is the object in `scores.json`, empty for a score that was saved without one.
+    """
+    points, judges = asked.get("points") or {}, asked.get("judges") or []
+    return {
+        "judge as served": ", ".join(str(n) for judge in judges for n in judge.get("served", [])),
+        "prompts": str(asked.get("prompts", "not recorded")),
+        "kind of key points": str(points.get("source", "")),
+        "key points": str(points.get("digest", "")),
+        "reference": str(asked.get("reference") or ""),
+    }

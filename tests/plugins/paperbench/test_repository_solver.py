@@ -8,7 +8,8 @@ from agent_world import agent_file
 from chat_server import Answer, chat_server
 from paperbench_world import BETTER, PLAN, TEXTS, attempt_paper, paper_folder, reply
 
-from autoreproduce.solvers.repository import RepositoryPlan, listed_files
+from autoreproduce.plugins.paperbench.repository import listed_files
+from autoreproduce.solvers.repository import RepositoryPlan
 from autoreproduce.trials.trial import Trial
 
 
