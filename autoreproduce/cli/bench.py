@@ -56,13 +56,14 @@ def prepare(
 ) -> None:
     """Prepare a task's data: taken from --data, fetched or generated."""
     from autoreproduce.benchmarks import benchmark_of
+    from autoreproduce.benchmarks.reproducebench.prepared_data import is_prepared
     from autoreproduce.benchmarks.reproducebench.tasks import find_task, task_names
 
     failed = []
     for name in task_names() if task == "all" else [task]:
         found = find_task(name, settings.profile)
         try:
-            there = _prepared(found, settings)
+            there = is_prepared(found.id, found.profile, settings.cache_dir)
             ready = benchmark_of(found).prepare(found, settings.cache_dir, print, data)
         except UsageError as error:
             if task != "all":
@@ -77,12 +78,6 @@ def prepare(
             f"{len(failed)} tasks were not prepared ({', '.join(failed)})",
             fix="the lines above say why",
         )
-
-
-def _prepared(task: Task, settings: Settings) -> bool:
-    from autoreproduce.benchmarks.reproducebench.prepared_data import is_prepared
-
-    return is_prepared(task.id, task.profile, settings.cache_dir)
 
 
 @app.command()

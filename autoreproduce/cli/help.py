@@ -35,7 +35,10 @@ class PanelCommand(TyperCommand):
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Arguments before options, as one writes them."""
         options, *arguments = super().collect_usage_pieces(ctx)
-        return [*(re.sub(r"\{(\w+)\}", _upper, each) for each in arguments), options]
+        return [
+            *(re.sub(r"\{(\w+)\}", lambda found: found[1].upper(), each) for each in arguments),
+            options,
+        ]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """The panels: all of them, or the first if all are more than a screen."""
@@ -118,10 +121,6 @@ def _short_row(left: str, right: str) -> tuple[str, str]:
         right = right.removesuffix("[required]").rstrip()
     right = re.sub(r";? ?\d*\.?\d*(<=)?x[<>]=[\d.]+(?=\])", "", right)
     return left, re.sub(r" *\[default: ", " [", right).removesuffix("[]").rstrip()
-
-
-def _upper(found: re.Match[str]) -> str:
-    return found[1].upper()
 
 
 class CommandApp(typer.Typer):

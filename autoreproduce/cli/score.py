@@ -155,7 +155,7 @@ def score(
     from autoreproduce.runner.api import score_request
     from autoreproduce.runner.api_results import ScoredTrials
     from autoreproduce.runner.score import score_all
-    from autoreproduce.runner.score_plan import plan_of_scoring
+    from autoreproduce.runner.score_plan import plan_of_scoring, plan_text
 
     floors = read_floors(fail_under or [])
     request = score_request(
@@ -185,7 +185,8 @@ def score(
         _print_claims(request.task, json)
         return
     if dry_run:
-        _print_plan(plan_of_scoring(request), json)
+        plan = plan_of_scoring(request)
+        print(json_module.dumps(plan) if json else plan_text(plan))
         return
     found = ScoredTrials(*score_all(request))
     for one in found:
@@ -208,9 +209,3 @@ def _print_claims(task: Any, as_json: bool) -> None:
         return
     for key, row in rows.items():
         print(f"{key}  {row.name}, paper {row.paper}")
-
-
-def _print_plan(plan: dict[str, Any], as_json: bool) -> None:
-    from autoreproduce.runner.score_plan import plan_text
-
-    print(json_module.dumps(plan) if as_json else plan_text(plan))

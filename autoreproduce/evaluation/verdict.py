@@ -103,14 +103,13 @@ def _judged_claims(
             claim=claim,
             verdict=verdict,
             recomputed=bool(verdict.values)
-            and ((claim.id == number_of and recomputed) or _recounted(claim, runs)),
+            and (
+                (claim.id == number_of and recomputed)
+                or all(claim.id in run.recounted for run in runs if claim.id in run.metrics)
+            ),
         )
         for claim, verdict in zip(file.claims, verdicts, strict=True)
     ]
-
-
-def _recounted(claim: Claim, runs: Sequence[SeedRun]) -> bool:
-    return all(claim.id in run.recounted for run in runs if claim.id in run.metrics)
 
 
 def _reasons(claims: Sequence[Claim], task: Task, choices: Sequence[Choice]) -> dict[str, str]:

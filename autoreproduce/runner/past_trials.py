@@ -171,15 +171,12 @@ def shipped_trials() -> tuple[PastTrial, ...]:
     held, found = _held(), []
     for cells in held["rows"]:
         row = dict(zip(held["columns"], cells, strict=True))
-        scaled = {
-            name: None if row[name] is None else row[name] * held["scale"]
-            for name in ("paper", *TOKENS)
-        }
-        place = TrialKind(
-            row["task"], row["profile"], row["solver"], row["writes"], scaled["paper"]
+        paper, read, new, out = (
+            row[name] and row[name] * held["scale"] for name in ("paper", *TOKENS)
         )
-        seconds = None if row["minutes"] is None else row["minutes"] * 60
-        found.append(PastTrial(place, row["calls"], **_tokens(scaled), seconds=seconds))
+        place = TrialKind(row["task"], row["profile"], row["solver"], row["writes"], paper)
+        seconds = row["minutes"] and row["minutes"] * 60
+        found.append(PastTrial(place, row["calls"], read, new, out, seconds))
     return tuple(found)
 
 
@@ -207,10 +204,6 @@ def typical_paper() -> float:
 def _held() -> dict[str, Any]:
     text = (folder("eval") / "costs.yaml").read_text(encoding="utf-8")
     return dict(parse_yaml(text))
-
-
-def _tokens(named: dict[str, Any]) -> dict[str, Any]:
-    return {name: named[name] for name in TOKENS}
 
 
 @cache

@@ -154,7 +154,7 @@ class Journal:
         file = f"{len(self.steps):04d}-{name.replace('/', '-')}.md"
         write_soon(self.folder / "prompts" / file, text)
 
-    def release(self) -> None:
+    def close(self) -> None:
         """Give the folder back to other processes."""
         if self._lock is not None:
             self._lock.release()
@@ -163,7 +163,7 @@ class Journal:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.release()
+        self.close()
 
 
 def open_journal(folder: Path, identity: Mapping[str, Any]) -> Journal:
@@ -181,7 +181,7 @@ def open_journal(folder: Path, identity: Mapping[str, Any]) -> Journal:
             write_whole(head, json.dumps(identity, indent=1))
         journal.load(repair=True)
     except BaseException:
-        journal.release()
+        journal.close()
         raise
     return journal
 

@@ -171,7 +171,7 @@ class Trial(Journal):
             Tree(trial.workspace).make_root()
             trial.load(repair=True)
         except BaseException:
-            trial.release()
+            trial.close()
             raise
         return trial
 
@@ -239,12 +239,6 @@ class Trial(Journal):
         """Write outcome.json, after the files that it was made from."""
         outcome.seal = seal(self.folder, outcome.model_dump_json())
         self.write(OUTCOME, outcome.model_dump_json(indent=1))
-
-    def close(self, outcome: Outcome | None = None) -> None:
-        """Write the outcome and release the folder."""
-        if outcome is not None:
-            self.write_outcome(outcome)
-        self.release()
 
     @property
     def outcome(self) -> Outcome | None:

@@ -56,7 +56,8 @@ def written(folder: Path, **changes: object) -> Path:
     trial.phase("data")
     for number in range(4):
         trial.step(ModelResult, "code", "write", number, partial(reply, number))
-    trial.close(Outcome(status="measured", reason="", metric=0.03))
+    trial.write_outcome(Outcome(status="measured", reason="", metric=0.03))
+    trial.close()
     return folder
 
 
@@ -202,7 +203,8 @@ def test_an_outcome_that_was_altered_is_named_in_report_and_tables(
     folder = tmp_path / "runs" / "one"
     trial = Trial.open(folder, record())
     trial.write("measurement.json", '{"value": 0.03}')
-    trial.close(Outcome(status="measured", reason="", metric=0.03))
+    trial.write_outcome(Outcome(status="measured", reason="", metric=0.03))
+    trial.close()
     assert not Trial.read(folder).altered and not chain_warning(folder)
     path = folder / name
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))

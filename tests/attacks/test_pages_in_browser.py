@@ -43,7 +43,8 @@ def trial_in(folder: Path) -> Path:
     """A trial whose program, name, outcome and scores are hostile."""
     task = TASK.model_copy(update={"title": f"Title {HOSTILE}"})
     trial = lay_out(folder, Program({"main.py": f"x = 1  # {HOSTILE}\n"}), task)
-    trial.close(Outcome(status="measured", reason=HOSTILE, metric=0.03, notes=[HOSTILE]))
+    trial.write_outcome(Outcome(status="measured", reason=HOSTILE, metric=0.03, notes=[HOSTILE]))
+    trial.close()
     part = {
         "number": 1,
         "score": 10,

@@ -111,7 +111,8 @@ def earlier(folder: Path, whole: float, run: float, **changes: Any) -> None:
     )
     trial = Trial.open(folder, record)
     phases = {"full_run": {"seconds": run}}
-    trial.close(Outcome(status="measured", reason="", seconds=whole, phases=phases))
+    trial.write_outcome(Outcome(status="measured", reason="", seconds=whole, phases=phases))
+    trial.close()
 
 
 def test_what_is_left_is_the_middle_of_earlier_trials_of_the_same(tmp_path: Path) -> None:

@@ -140,7 +140,8 @@ def test_the_outcome_is_read_back(tmp_path: Path) -> None:
     trial = Trial.open(tmp_path, record())
     assert trial.outcome is None
     outcome = Outcome(status="failed", reason="no")
-    trial.close(outcome)
+    trial.write_outcome(outcome)
+    trial.close()
     assert Trial.read(tmp_path).outcome == outcome
 
 

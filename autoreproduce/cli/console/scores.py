@@ -49,12 +49,12 @@ def scores_exit_code(scored: Sequence[Scored], floors: dict[str, float]) -> int:
         for score in one.scores
         if score.scorer in floors and score.value is not None
     )
-    missing = any(one.missing or floors.keys() - _scored_levels(one) for one in scored)
+    missing = any(
+        one.missing
+        or floors.keys() - {score.scorer for score in one.scores if score.value is not None}
+        for one in scored
+    )
     return 1 if below else 3 if missing else 0
-
-
-def _scored_levels(one: Scored) -> set[str]:
-    return {score.scorer for score in one.scores if score.value is not None}
 
 
 def _is_worse(level: str, value: float, floors: dict[str, float]) -> bool:

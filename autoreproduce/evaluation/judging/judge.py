@@ -79,7 +79,8 @@ class Judge:
         """
         text = self.prompts().render(name, role="judge", **variables)
         asked = digest([text, self.name, _own_key(self.settings.cache_dir)])
-        place = _place(home / "judge" / _slug(self.name), f"{name}-{repeat}-{asked[:16]}")
+        slug = re.sub(r"[^\w.-]+", "-", self.name).strip("-.") or "judge"
+        place = _place(home / "judge" / slug, f"{name}-{repeat}-{asked[:16]}")
         verdict, reason = None, ""
         with open_journal(place, self._identity()) as journal:
             journal.phase(name)
@@ -120,10 +121,6 @@ def _own_key(cache: Path) -> str:
     except OSError:  # then each question is asked anew
         return made
     return made
-
-
-def _slug(name: str) -> str:
-    return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "judge"
 
 
 def _place(parent: Path, name: str) -> Path:

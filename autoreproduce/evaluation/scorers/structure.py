@@ -58,7 +58,6 @@ class SavedStructure(ProbedStructure):
 
     batch_size: Integer | Number | None = None  # type: ignore[assignment]  # of a text: any
     epochs: Integer | Number | None = None
-    epochs_watched: Number | None = None
     steps_watched: Count | None = None
     syntax: dict[Name, list[Name | Integer | Number]] | None = None
 

@@ -24,7 +24,6 @@ from autoreproduce.trials.probe.observation import structure_of
 from autoreproduce.trials.trial import Trial
 
 NEARLY = 0.1  # epochs
-KEYS = ("epochs", "steps")  # of a run in full
 
 
 def measure_both(
@@ -136,7 +135,7 @@ def with_watched_run(
     except ValueError as error:
         note(f"structure: what the run in full did is not known ({error})")
         return found
-    watched = {f"{key}_watched": observed.content[key] for key in KEYS if key in observed.content}
+    watched = {} if observed.steps is None else {"steps_watched": observed.steps}
     epochs = observed.epochs
     if epochs is None:
         return {**found, **watched}

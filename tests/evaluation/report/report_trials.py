@@ -346,7 +346,8 @@ def whole_trial(folder, hostile="", trial_record=None, ended=None, final=0.0318)
     call(trial, "research", "lineage/choose")
     develop(trial, space, hostile)
     finish(trial, space, final)
-    trial.close(ended or outcome(lineage=LINEAGE))
+    trial.write_outcome(ended or outcome(lineage=LINEAGE))
+    trial.close()
     lengthen(
         folder,
         [

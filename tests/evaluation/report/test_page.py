@@ -185,11 +185,12 @@ def test_an_unfinished_trial_says_where_it_is_and_shows_a_dry_run_as_such(tmp_pa
     words = page_of(trial.folder, darcy()).words
     assert "Not finished: last seen in experiment execution" in words
     assert "From a dry run." in words
-    trial.close(
+    trial.write_outcome(
         Outcome(
             status="stopped", reason="the budget of $1 is used up", phase="experiment_execution"
         )
     )
+    trial.close()
     assert (
         "Stopped before the full run, in experiment execution: the budget of $1 is used up."
         in page_of(trial.folder, darcy()).words
@@ -226,11 +227,12 @@ def test_a_failed_trial_shows_what_stopped_it(tmp_path):
     trial = Trial.open(tmp_path / "t", record())
     trial.phase("full_run")
     run(trial, "python main.py", 137, stopped="memory", stdout="epoch 1\n")
-    trial.close(
+    trial.write_outcome(
         Outcome(
             status="failed", reason="stopped at its limit (memory) after 40 s", phase="full_run"
         )
     )
+    trial.close()
     words = page_of(trial.folder, darcy()).words
     assert "Did not run in full: stopped at its limit (memory) after 40 s." in words
     assert "stopped: memory" in words and "its limit on memory" in words

@@ -62,7 +62,8 @@ def test_its_readme_asks_for_data_only_if_the_program_reads_them(good_trial, tmp
     trial.phase("full_run")
     run(trial, "python main.py", metrics_json=json.dumps(metrics()))
     (trial.workspace / "main.py").write_text("import random\nprint(random.random())\n")
-    trial.close(Outcome(status="measured", reason="it ran", metrics={"loss": 0.1}))
+    trial.write_outcome(Outcome(status="measured", reason="it ran", metrics={"loss": 0.1}))
+    trial.close()
     text = (write_result(trial.folder, None) / "README.md").read_text()
     assert "DATA_DIR" not in text
     assert "makes its data itself" in text
@@ -123,7 +124,8 @@ def test_a_dry_runs_numbers_are_not_given_as_results(tmp_path):
     run(trial, "python main.py --dry-run", metrics_json=json.dumps(metrics(1, 0.9)))
     (trial.workspace / "metrics.json").write_text(json.dumps(metrics(1, 0.9)))
     (trial.workspace / "main.py").write_text("import json\n")
-    trial.close(Outcome(status="failed", reason="20 tries", phase="experiment_execution"))
+    trial.write_outcome(Outcome(status="failed", reason="20 tries", phase="experiment_execution"))
+    trial.close()
     folder = write_result(trial.folder, darcy())
     assert not (folder / "metrics.json").exists()
     text = (folder / "README.md").read_text()
@@ -137,9 +139,10 @@ def test_a_solver_without_a_history_still_has_its_program_taken(tmp_path):
     (trial.workspace / "main.py").write_text("import numpy\n")
     (trial.workspace / "metrics.json").write_text(json.dumps(metrics()))
     run(trial, "python main.py --seed 0")
-    trial.close(
+    trial.write_outcome(
         Outcome(status="measured", reason="it ran in full", phase="full_run", metric=0.0318)
     )
+    trial.close()
     folder = write_result(trial.folder, darcy())
     assert {p.name for p in folder.iterdir()} == {
         "main.py",
