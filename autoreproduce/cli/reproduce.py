@@ -111,11 +111,9 @@ def reproduce(
         single = {"--task": task, "--metric": metric, "--claim": claim, "--out": out}
         single["--targets"] = targets
         _refuse_beside_experiment([name for name, value in single.items() if value])
-        source = paper_source(arxiv, paper)
-        request = PaperRequest(
-            source, experiment, settings, data, trial, instruction, command_line(), solver
-        )
-        reproduce_named(request, require, json, notify)
+        one = paper_source(arxiv, paper)
+        how = data, trial, instruction, command_line(), solver
+        reproduce_named(PaperRequest(one, experiment, settings, *how), require, json, notify)
         return
     from autoreproduce.runner import api
 
