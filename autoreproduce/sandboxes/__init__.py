@@ -13,7 +13,6 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from pkgutil import resolve_name
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from autoreproduce.errors import SandboxError, UsageError
@@ -35,7 +34,8 @@ SANDBOXES = {
 
 def why_not(name: str, settings: Settings) -> SandboxError | None:
     """Why the sandbox `name` does not work here, None if it does. Under two seconds."""
-    module = _module(name)
+    check_name(name)
+    module = importlib.import_module(SANDBOXES[name].partition(":")[0])
     if settings.sandbox.runtime and name != "docker":
         return SandboxError(
             f"--runtime {settings.sandbox.runtime} is for Docker",
@@ -120,11 +120,6 @@ def _new_sandbox(
 ) -> Sandbox:
     sandbox: Sandbox = resolve_name(SANDBOXES[name])(settings, workspace, **options)
     return sandbox
-
-
-def _module(name: str) -> ModuleType:
-    check_name(name)
-    return importlib.import_module(SANDBOXES[name].partition(":")[0])
 
 
 def check_name(name: str) -> None:

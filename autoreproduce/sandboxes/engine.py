@@ -188,8 +188,6 @@ def remove_own(client: DockerClient) -> int:
 
 def sweep(own: bool = False) -> int:
     """`remove_own` or `remove_stale` on the Engine that answers; 0 if none does."""
-    from autoreproduce.errors import SandboxError
-
     with suppress(SandboxError), engine():
         listens()
         client = connect(20)

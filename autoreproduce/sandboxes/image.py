@@ -148,9 +148,8 @@ def build(client: DockerClient, settings: Settings, name: str, note: Callable[[s
             finally:
                 for _ in lines:  # what is left of the answer: its connection closes at its end
                     pass
-                client.images.prune(
-                    filters={"dangling": True, "label": "autoreproduce=build"}
-                )  # the first stage
+                # the first stage
+                client.images.prune(filters={"dangling": True, "label": "autoreproduce=build"})
         except (APIError, DockerException, OSError) as error:
             raise SandboxError(
                 f"the sandbox image cannot be built ({error})", fix="see sandbox/README.md"

@@ -182,13 +182,12 @@ class Disk:
 
     @property
     def full(self) -> bool:
-        """True if this command wrote, and more is in use than is allowed."""
+        """True if this command wrote, and more is in use than is allowed, or the file system itself
+        is nearly full, which harms more than this trial.
+        """
         size, self._cost = self._measure()
-        return size > self._before and (size >= self._limit or self._is_out_of_room())
-
-    def _is_out_of_room(self) -> bool:
-        """True if the file system itself is nearly full, which harms more than this trial."""
-        return shutil.disk_usage(self._tree.root).free < FLOOR
+        free = shutil.disk_usage(self._tree.root).free
+        return size > self._before and (size >= self._limit or free < FLOOR)
 
     def __call__(self) -> Stopped:
         """Returns "disk" if the limit is exceeded; measures once a second at most."""

@@ -236,10 +236,9 @@ def _too_good(task: Task, seen: RunEvidence) -> list[IntegrityFinding]:
 
     Perfect is 0 for an error; else 1, or 100 for percent and decibels.
     """
-    if (band := task.reference) is None or not seen.recomputed:
+    if (reference := task.reference) is None or not seen.recomputed:
         return []
-    low = band.value if band.low is None else band.low
-    high = band.value if band.high is None else band.high
+    low, high = reference.band or (reference.value, reference.value)
     perfect = 100.0 if high > 1 else 1.0
     if task.metric.direction == "lower":
         if not abs(seen.value) < FAR * low:

@@ -42,8 +42,8 @@ class LiveState(BaseModel):
     last: str = ""
     note: str = ""
     ended: str = ""
-    tokens: int | None = None
-    cost: float | None = None
+    tokens: int = 0
+    cost: float | None = 0.0
     share: float | None = None
     left: float | None = None
     quiet: float | None = None
@@ -60,7 +60,7 @@ class LiveRecord:
     def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self.folder = folder
         self._clock = clock
-        self._state = LiveState(owner=owner(), began=now(), at=now(), tokens=0, cost=0.0)
+        self._state = LiveState(owner=owner(), began=now(), at=now())
         self._output, self._ended_command = "", True
         self._pace = PrintedSteps(clock)
         self._state_due = self._output_due = 0.0
@@ -77,9 +77,7 @@ class LiveRecord:
         with self._lock:
             self._state.steps, self._state.last = step.index + 1, step.name
             if isinstance(call := step.result, ModelResult):
-                self._state.tokens = (
-                    (self._state.tokens or 0) + call.usage.input + call.usage.output
-                )
+                self._state.tokens += call.usage.total
                 known = call.price is not None and self._state.cost is not None
                 self._state.cost = (self._state.cost or 0) + (call.price or 0) if known else None
             if isinstance(step.result, CommandResult):

@@ -16,9 +16,8 @@ from autoreproduce.trials.pair import Pair
 
 MOVED = 1e-3  # relative difference of two numbers that are the same but for rounding
 SAME = 0.02  # relative difference of two numbers of one method that draws, or rounds
-APART = (
-    0.01  # relative difference of two predictions of one input that are the same but for rounding
-)
+# relative difference of two predictions of one input that are the same but for rounding
+APART = 0.01
 
 
 class Served(BaseModel):

@@ -164,14 +164,13 @@ def dollars_of(calls: Iterable[ModelResult]) -> float | None:
     return math.fsum(known) if len(known) == len(prices) else None
 
 
-def sums_of(steps: Iterable[Step]) -> dict[str, Any]:
+def sums_of(steps: Sequence[Step]) -> dict[str, Any]:
     """What steps took together: seconds, calls, executions, tokens, and dollars as `dollars_of`."""
-    taken = list(steps)
-    calls = model_results(taken)
+    calls = model_results(steps)
     return {
-        "seconds": round(sum(step.seconds for step in taken), 1),
+        "seconds": round(sum(step.seconds for step in steps), 1),
         "calls": len(calls),
-        "executions": sum(step.kind == "execute" for step in taken),
+        "executions": sum(step.kind == "execute" for step in steps),
         "input": sum(call.usage.input for call in calls),
         "cached": sum(call.usage.cached for call in calls),
         "output": sum(call.usage.output for call in calls),

@@ -83,9 +83,7 @@ class Workspace:
                 "git is not installed, and it holds the program's history", fix="install git"
             )
         self.tree.make_root()
-        for lock in self.history.glob(
-            "**/*.lock"
-        ):  # left by a killed git; the trial is locked by us
+        for lock in self.history.glob("**/*.lock"):  # left by a killed git: the trial is ours
             lock.unlink()
         if self._has_commits():
             self._tracked = self.committed()

@@ -216,7 +216,7 @@ def _score_of_readings(
     details: dict[str, Any] = {
         **context,
         "readings": [_reading_entry(reading) for reading in readings],
-        "cost": sums_of(step for reading in readings for step in reading.steps),
+        "cost": sums_of([step for reading in readings for step in reading.steps]),
     }
     if not good:
         return Score(level, None, f"not scored: {readings[0].reason}", details)

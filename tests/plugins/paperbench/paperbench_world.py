@@ -8,7 +8,8 @@ from sandbox_helpers import skip_without_bubblewrap
 
 from autoreproduce.benchmarks import open_benchmark
 from autoreproduce.config import Settings
-from autoreproduce.runner.attempt import Finished, Request, attempt
+from autoreproduce.runner.api_results import Reproduction
+from autoreproduce.runner.attempt import Request, attempt
 
 PAPER = """# Lines by descent
 We fit $y = wx$ by gradient descent and compare with the closed form. Table 1 reports both errors.
@@ -74,7 +75,9 @@ def reply(request: Any) -> str:
     raise AssertionError(f"the script has no reply to: {asked[:300]}")
 
 
-def attempt_paper(folder: Path, url: str, solver: str = "autoreproduce", **given: Any) -> Finished:
+def attempt_paper(
+    folder: Path, url: str, solver: str = "autoreproduce", **given: Any
+) -> Reproduction:
     """A trial on the paper of `folder`'s clone, in `folder`/trial, in bubblewrap."""
     skip_without_bubblewrap()
     mode = given.pop("mode", "code-dev")
