@@ -48,7 +48,8 @@ def trial_in(folder: Path, outcome: Outcome | None) -> Path:
     space.open()
     space.commit({"main.py": "x = 1\n", "a b&c.py": "y = 1\n"}, f"first {HOSTILE}", HOSTILE)
     space.commit({"main.py": "x = 2\n"}, "second")
-    trial.write_outcome(outcome)
+    if outcome is not None:
+        trial.write_outcome(outcome)
     trial.close()
     return folder
 
