@@ -16,7 +16,7 @@ from autoreproduce.agents.agent import Agent
 from autoreproduce.errors import BudgetError
 from autoreproduce.plugins.masked.answering import MaskedSolver, answer_in, functions_of
 from autoreproduce.plugins.masked.retrieval import paper_for
-from autoreproduce.plugins.masked.tools import MaskedBench, tools_of
+from autoreproduce.plugins.masked.tools import MaskedTools, tools_of
 from autoreproduce.solvers.recorded import invoke_config, plain, recorded
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Agentic(MaskedSolver):
 
     def attempt(self, masked: MaskedTask, models: Models, sandbox: Sandbox, trial: Trial) -> Any:
         """Let the agent work until it submits or reaches a limit; its answer as JSON, or None."""
-        bench = MaskedBench(
+        bench = MaskedTools(
             trial,
             sandbox,
             self.meter,
@@ -56,7 +56,7 @@ class Agentic(MaskedSolver):
                 raise
         return answer_in(bench.answer) if bench.submitted else None
 
-    def _agent(self, bench: MaskedBench, models: Models, trial: Trial, first: str) -> Any:
+    def _agent(self, bench: MaskedTools, models: Models, trial: Trial, first: str) -> Any:
         from langchain.agents import create_agent
 
         keeper = recorded(trial, models.code_name, self.budget, self.settings, bench, LAST)

@@ -16,7 +16,7 @@ RUN = "bash refsol.sh"
 
 
 @dataclass
-class MaskedBench(ToolBench):
+class MaskedTools(ToolBench):
     """A bench with the paper's text, "" if it's withheld, and a script that runs the experiment."""
 
     paper: str = ""
@@ -47,7 +47,7 @@ class MaskedBench(ToolBench):
             ) from None
 
 
-def tools_of(bench: MaskedBench) -> list[Any]:
+def tools_of(bench: MaskedTools) -> list[Any]:
     """The tools as LangChain takes them; their docstrings are what the model reads."""
     from langchain_core.tools import tool
 
