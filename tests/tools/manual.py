@@ -11,7 +11,7 @@ from autoreproduce.cli.app import GROUPS, app
 from autoreproduce.cli.help import FIRST, Rows, option_panels
 
 FEW = 3  # settings of a group that a command names itself instead of linking the group
-WIDTH = 100  # characters of a line
+WIDTH = 96  # characters of a line
 OWN = ("Arguments", FIRST, "Advanced")  # panels of a command's own options
 REQUIRED = "[required]"
 
@@ -84,10 +84,10 @@ def _usage(option: tuple[str, str]) -> str:
 
 
 def _block(words: list[str]) -> str:
-    """The words in lines of a page; an option and its value stay together."""
+    """The words as an indented block; an option and its value stay together."""
     text = " ".join(each.replace(" ", "\N{NO-BREAK SPACE}") for each in words)
     lines = textwrap.wrap(text, WIDTH, subsequent_indent="    ", break_on_hyphens=False)
-    return "\n".join(["```text", *lines, "```\n"]).replace("\N{NO-BREAK SPACE}", " ")
+    return "".join(f"    {line}\n" for line in lines).replace("\N{NO-BREAK SPACE}", " ")
 
 
 if __name__ == "__main__":
