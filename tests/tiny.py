@@ -103,18 +103,26 @@ CHOICES = """```yaml
 ```"""
 
 
-READING = f"""1. The gradient is that of the squared error, over all training points.
+CHECKLIST = """1. The gradient is that of the squared error, over all training points.
 2. Learning rate 0.1.
 3. 50 epochs from zero.
 4. The error is the mean over the test points.
 E1. The squared error falls from epoch to epoch.
-
-```yaml
-none_because: the paper reports the squared error without a number
-choices:
-{CHOICES.removeprefix("```yaml")[1:]}"""
+"""
 
 
+def reading(claims: str, choices: str) -> str:
+    """The reply to the one reading of a paper, of what two questions would get."""
+    block = choices.removeprefix("```yaml\n")
+    return f"{CHECKLIST}\n```yaml\n{claims}\nchoices:\n{block}"
+
+
+def fenced_list(name: str, block: str) -> str:
+    """A fenced list as the list `name`."""
+    return f"{name}:\n{block.removeprefix('```yaml').removesuffix('```').strip()}"
+
+
+READING = reading("none_because: the paper reports the squared error without a number", CHOICES)
 LINE = MAIN.splitlines().index("LR = 0.05") + 1
 
 

@@ -110,10 +110,8 @@ def reply(request: Any) -> str:
     """A coder that plants faults; a reviewer that looks, or accepts all, by the model's name."""
     message = request.messages[-1]["content"]
     asked = message.rsplit("# What is asked", 1)[-1]
-    if "Write down the numbers" in asked:
-        return CLAIM
-    if "Write down the choices" in asked:
-        return CHOICES
+    if "Read the paper once" in asked:
+        return tiny.reading(tiny.fenced_list("claims", CLAIM), CHOICES)
     if "Write data.py" in asked:
         return tiny.edit(DATA)
     if "Write main.py" in asked:
@@ -147,7 +145,6 @@ def attempt(folder: Path, research: str) -> tuple[Reproduction, list[tuple[str, 
             base_url=server.base_url,
             sandbox="process",
             lineage=False,
-            effort="paper",
             out=folder / "trial",
             cache_dir=folder / "cache",
         )
@@ -184,8 +181,8 @@ def test_an_honest_reviewer_beside_a_careless_coder(tmp_path: Path) -> None:
     assert "LR = 0.1" in (done.path / "workspace/main.py").read_text()
     record = json.loads((done.path / "trial.json").read_text())
     assert record["model"] == "honest (research) + careless (code)"
-    reviews = {model for model, prompt in asked if "Check main.py" in prompt}
+    reviews = {model for model, prompt in asked if "Check the whole program" in prompt}
     writing = {model for model, prompt in asked if "Write main.py" in prompt}
     assert (reviews, writing) == ({"honest"}, {"careless"})
-    review = next(prompt for _, prompt in asked if "Check main.py" in prompt)
+    review = next(prompt for _, prompt in asked if "Check the whole program" in prompt)
     assert "THE DRY RUN USED 48 (×0.6)" in review  # and whoever looks can see it

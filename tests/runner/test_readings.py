@@ -46,14 +46,9 @@ def reply(request: Any) -> str:
     if "Change main.py" in asked:
         line = MAIN.splitlines().index("LR = 0.05") + 1
         return tiny.edit("LR = 0.1\n", f"{line} {line}")
-    if "Write down the numbers" in asked:
-        return CLAIMS
-    if "Write down the choices" in asked:
-        return CHOICES
-    message = request.messages[-1]["content"]
-    if "Find the cause" in asked and "the same numbers as the default" in message:
-        return "The lasso changes nothing in two turns."
-    if "Carry out the analysis" in asked and "The lasso changes nothing" in message:
+    if "Read the paper once" in asked:
+        return tiny.reading(tiny.fenced_list("claims", CLAIMS), CHOICES)
+    if "The run did not pass" in asked and "the same numbers as the default" in asked:
         line = MAIN.splitlines().index("LR = 0.05") + 1
         return tiny.edit("LR = 0.05  # the lasso needs more than two turns\n", f"{line} {line}")
     return with_readings(tiny.reply(request))
@@ -79,7 +74,6 @@ def attempt(folder: Path, url: str, **settings: Any) -> Reproduction:
         base_url=url,
         sandbox="process",
         lineage=False,
-        effort="paper",
         out=folder / "trial",
         cache_dir=folder / "cache",
         **settings,
@@ -169,9 +163,7 @@ def test_a_last_look_adds_a_note_and_a_reading_that_count_for_nothing(tmp_path: 
         if "Look once at where the difference may come from" in message:
             looks.append(message)
             return '{"note": "Half the error is\\na ridge\'s.", "reading": {"penalty": "ridge"}}'
-        if "Write down the choices" in message.rsplit("# What is asked", 1)[-1]:
-            return CHOICES.replace("  - value: ridge\n    why: customary\n", "")
-        return reply(request)
+        return reply(request).replace("  - value: ridge\n    why: customary\n", "")
 
     with chat_server(replies) as server:
         found = attempt(tmp_path, server.base_url)
