@@ -91,7 +91,7 @@ def test_the_site_is_built_without_a_warning(tmp_path):
     "block",
     [pytest.param(b, id=b.name, marks=[pytest.mark.slow] if b.slow else []) for b in BLOCKS],
 )
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1500)
 def test_the_commands_run_as_shown(block, tmp_path):
     run_block(block, tmp_path)
 

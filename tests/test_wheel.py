@@ -64,7 +64,7 @@ def install_torch_as_told(installed: Path, folder: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1500)
+@pytest.mark.timeout(2000)
 def test_the_wheel_reproduces_the_shipped_tape_in_an_empty_environment(
     installed: Path, tmp_path: Path
 ) -> None:
@@ -92,7 +92,7 @@ def run(folder: Path, *command: str, code: int = 0) -> subprocess.CompletedProce
         "AUTOREPRODUCE_CACHE_DIR": str(folder / "cache"),
     }
     done = subprocess.run(
-        command, cwd=folder, env=env, capture_output=True, text=True, timeout=1300
+        command, cwd=folder, env=env, capture_output=True, text=True, timeout=1800
     )
     assert done.returncode == code, done.stdout[-3000:] + done.stderr[-3000:]
     return done

@@ -68,8 +68,13 @@ def _environment(root: Path, after: Path | None) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=False,
     )
-    made.filters["number"] = number
+    made.filters |= {"number": number, "counted": counted}
     return made
+
+
+def counted(amount: float, noun: str) -> str:
+    """ "1 core", "2 cores"."""
+    return f"{amount:g} {noun}" if amount == 1 else f"{amount:g} {noun}s"
 
 
 LEAST_OF_PAPER = 500  # tokens: with less of it no question on a paper can be answered

@@ -12,6 +12,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
+from textwrap import wrap
 from typing import Annotated
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -27,6 +28,7 @@ from autoreproduce.files.shared import read_plain
 
 READINGS = "readings.json"  # in a trial's folder, or beside a program that is handed in
 MOST_OPEN = 8  # choices with alternatives
+LONGEST_NAME = 56  # characters, in whole words; a number may follow
 FLAG = "--reading"
 
 Reading = Mapping[str, Value]  # by name, the values that differ from the defaults; {}: the default
@@ -56,7 +58,8 @@ def open_choices(choices: Iterable[Choice]) -> list[OpenChoice]:
     found: list[OpenChoice] = []
     for choice in choices:
         if choice.alternatives and len(found) < MOST_OPEN:
-            name = id_of([choice.what], "", {one.name for one in found})[:60].strip("_")
+            words = wrap(id_of([choice.what], "", ()).replace("_", " "), LONGEST_NAME)
+            name = id_of(words[:1], "", {one.name for one in found})
             found.append(
                 OpenChoice(
                     name=name,

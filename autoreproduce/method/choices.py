@@ -68,7 +68,7 @@ def form_values(bench: Workbench) -> dict[str, Any]:
         "most_open": MOST_OPEN,
         "keys": get_args(Key),
         "limit": max(1, round(bench.planned_minutes)),
-        "cores": f"{bench.planned_cores:g}",
+        "cores": bench.planned_cores,
     }
 
 

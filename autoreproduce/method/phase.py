@@ -77,7 +77,7 @@ class PhaseResult:
 def full_run_values(bench: Workbench) -> dict[str, object]:
     """What prompts say of the full run: whole minutes that it may take, and processors."""
     limit = max(1, round(bench.planned_minutes))
-    return {"limit": limit, "cores": f"{bench.planned_cores:g}"}
+    return {"limit": limit, "cores": bench.planned_cores}
 
 
 def note_result(bench: Workbench, name: str, result: PhaseResult) -> None:

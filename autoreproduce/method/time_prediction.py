@@ -76,7 +76,7 @@ def prediction(run: Run, choices: Sequence[Choice], minutes: float, cores: float
         f"The dry run took {times.before:.1f} s before its first step and {times.each:.3g} s a "
         f"step. With {steps:,} steps ({by}) in {processes} process(es) at a time the full run "
         f"takes at least {least:.1f} minutes, {least / minutes:.2f} times the {minutes:g} minutes "
-        f"that it has. The machine's {run.machine_cores or cores:g} cores had a load of "
+        f"that it has. The machine (cores: {run.machine_cores or cores:g}) had a load of "
         f"{run.load:.1f} from other work then; without it these are {alone:.1f} minutes, "
         f"{alone / minutes:.2f} times."
     )

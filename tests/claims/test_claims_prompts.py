@@ -44,9 +44,10 @@ def test_the_examples_of_choices_are_some() -> None:
         most_open=8,
         keys=keys,
         limit=60,
-        cores=2,
+        cores=1.0,
         claims=[claim(94.3)],
     )
+    assert "has 60 minutes on 1 core, evaluation" in prompt
     rate, epochs, gate, penalty = read_choices(example(prompt))
     assert (rate.value, epochs.factor, gate.kind) == (0.002, 0.2, "open")
     assert [one.value for one in penalty.alternatives] == [1e-4]

@@ -4,7 +4,8 @@ import pytest
 from claim_maker import claim
 from two_experiments import BAD, GOOD, READINGS, opened, result, verdict
 
-from autoreproduce.claims.readings import paired_readings, single_readings
+from autoreproduce.claims.choices import Alternative, Choice
+from autoreproduce.claims.readings import open_choices, paired_readings, single_readings
 from autoreproduce.claims.verdicts.comparable import MeasuredAs
 from autoreproduce.claims.verdicts.overall import overall
 from autoreproduce.claims.verdicts.readings import ReadingsVerdict
@@ -58,6 +59,16 @@ def test_long_names_of_choices_leave_room_for_their_values():
     labels = [one.label for one in curve.options]
     assert [one.rpartition("…")[2] for one in labels] == ["=none (default)", "=ridge"]
     assert all(len(one) == 38 for one in labels)
+
+
+def test_a_reading_s_name_is_cut_between_words_and_stays_the_only_one():
+    what = "whether the zeros are padded after or before the lifting layer"
+    open_ = {"kind": "open", "why": "unsaid", "alternatives": (Alternative(value=1, why="may be"),)}
+    long, longer = (Choice(what=f"{what}{more}", value=0, **open_) for more in ("", " of all"))
+    cut = "whether_the_zeros_are_padded_after_or_before_the_lifting"
+    assert [one.name for one in open_choices([long, longer])] == [cut, f"{cut}_2"]
+    word = Choice(what="x" * 70, value=0, **open_)
+    assert [one.name for one in open_choices([word])] == ["x" * 56]
 
 
 def test_numbers_at_the_ends_of_lines_do_not_cover_one_another():

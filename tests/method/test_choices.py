@@ -204,7 +204,9 @@ def test_the_time_of_the_full_run_is_predicted_from_the_dry_run() -> None:
     assert "at least 10.1 minutes" in prediction(run(SEEN, shared), [], 10, cores=2)
     busy = replace(run(SEEN, {"planned_steps": 2400}), load=6.0, machine_cores=4)
     said = prediction(busy, [], 10, cores=2)
-    assert "at least 20.1 minutes" in said and "4 cores had a load of 6.0 from other work" in said
+    assert (
+        "at least 20.1 minutes" in said and "(cores: 4) had a load of 6.0 from other work" in said
+    )
     assert said.endswith("without it these are 10.1 minutes, 1.01 times.")
     epochs = [choice("epochs", "x", key="epochs", value=60)]
     assert "1,200 steps (60 epochs of 20 batches)" in prediction(run(SEEN), epochs, 10)

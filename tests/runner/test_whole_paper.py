@@ -150,7 +150,7 @@ def test_the_same_plan_again_asks_nobody(paper: Path, server: Server) -> None:
     assert again.plan == first.plan
     assert first.plan.usage == {"input": 100, "cached": 0, "output": 20, "reasoning": 0}
     assert "points.json" in server.requests[0].prompt
-    assert " cores" in server.requests[0].prompt
+    assert "(cores: " in server.requests[0].prompt
     (first.folder / FILE).unlink()  # the journal answers
     assert plan_paper(source, settings(server), Budget(), quiet, Path("data")).plan.usage
     assert len(server.requests) == 1

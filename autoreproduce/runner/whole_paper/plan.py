@@ -185,7 +185,7 @@ def machine_words(settings: Settings) -> str:
     cores = min(limits.cpus, found["cpus"] or limits.cpus)
     memory = min(limits.memory_gb, found["memory_gb"] or limits.memory_gb)
     gpus = "; ".join(found["gpus"]) or "none"
-    return f"{cores:g} cores ({found['processor']}), {memory:g} GB of memory, GPU: {gpus}"
+    return f"{found['processor']} (cores: {cores:g}), {memory:g} GB of memory, GPU: {gpus}"
 
 
 def _data_files(data: Path | None) -> list[str]:
