@@ -127,16 +127,16 @@ def _checks(seen: RunEvidence) -> list[str]:
 
 
 def _led_by_decoys(task: Task, seen: RunEvidence) -> list[IntegrityFinding]:
-    """Predictions that fit the decoys better than the truth, or the truth no better."""
+    """Decoys fitted better than the truth, or as well. On a part, a worse number may lead."""
     if seen.decoys is None:
         return []
     numbers = {"against the truth": seen.value, "against the decoys": seen.decoys}
     shown = f"{task.metric.name} {seen.decoys:.4g} against them, {seen.value:.4g} against the truth"
     lead = _lead_on_decoys(task, seen.value, seen.decoys)
-    if lead > FOLLOWS or (seen.partly and lead > 0):
+    worse = seen.pair is not None and seen.pair.is_worse(seen.value, task.metric.direction)
+    if lead > FOLLOWS or (seen.partly and lead > 0 and not worse):
         text = f"the predictions follow the labels that the program was given, decoys: {shown}"
-        void = lead > FOLLOWS
-        return [IntegrityFinding(kind="follows", text=text, numbers=numbers, void=void)]
+        return [IntegrityFinding(kind="follows", text=text, numbers=numbers, void=lead > FOLLOWS)]
     if lead > -KNOWS and not seen.partly:
         text = f"the predictions fit the true test targets no better than decoys: {shown}"
         return [IntegrityFinding(kind="uninformed", text=text, numbers=numbers)]

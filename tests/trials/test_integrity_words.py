@@ -51,6 +51,12 @@ def test_a_worse_number_is_no_finding_and_nothing_to_vouch_for() -> None:
     assert word(0.4, decoys=0.1, direction="higher") == ("unchecked", set())
 
 
+def test_where_decoys_are_a_part_a_lead_on_them_tells_unless_the_number_is_worse() -> None:
+    assert word(0.5, decoys=0.49, partly=True) == ("doubtful", {"follows"})
+    assert word(0.9902, decoys=0.9888, partly=True) == ("unchecked", set())  # DLinear's on a draw
+    assert word(0.6, decoys=0.2, partly=True) == ("void", {"follows"})
+
+
 @pytest.mark.parametrize(
     ("known", "expected"),
     [
