@@ -55,6 +55,7 @@ def markdown_tasks() -> str:
                 "runs": len(found.values),
                 "published, full": published,
                 "time": f"{found.seconds:.0f} s" if found.seconds else "–",
+                "memory": f"{found.memory_mb:.0f} MB" if found.memory_mb else "–",
             }
             rows.append(row)
     return _markdown(rows)
