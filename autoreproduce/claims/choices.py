@@ -77,44 +77,32 @@ class Choice(Frozen):
         return self.value if self.paper is None else self.paper
 
     @property
-    def factor(self) -> float | None:
-        """What was used over what is due; None if these are no numbers.
+    def taken(self) -> Value:
+        """What was used; as long as nothing was seen, what was decided."""
+        return self.value if self.used is None else self.used
 
-        As long as nothing was seen, what was decided counts as used.
-        """
-        return ratio(self.due, self.value if self.used is None else self.used)
+    @property
+    def factor(self) -> float | None:
+        """What was taken over what is due; None if these are no numbers."""
+        return ratio(self.due, self.taken)
 
     @property
     def scaled_down(self) -> bool:
         """True if less was done than is due."""
         return self.key in SCALED and self.factor is not None and self.factor < FITS
 
+    @property
+    def difference(self) -> str:
+        """What was taken beside what is due, as one line of the report."""
+        times = f" (×{self.factor:.3g})" if self.factor is not None else ""
+        source = f" as {self.kind} in {self.place}" if self.place else ""
+        reason = f": {self.why}" if self.why else ""
+        return f"{self.what}: {self.due}{source}; used {self.taken}{times}{reason}"
+
 
 def parse_choices(text: str) -> list[Choice]:
     """The choices of a file. Raises ValueError if it cannot be read."""
     return TypeAdapter(list[Choice]).validate_python(parse_json(text, finite=True))
-
-
-class Difference(Frozen):
-    """What a program used otherwise than was decided or the paper says. `factor`: used over due."""
-
-    what: str
-    due: Value
-    used: Value
-    kind: Literal["stated", "inferred", "open"]
-    place: str = ""
-    why: str = ""
-    factor: float | None = None
-    scaled_down: bool = False
-
-    @property
-    def text(self) -> str:
-        """One line for the report."""
-        times = f" (×{self.factor:.3g})" if self.factor is not None else ""
-        source = f" as {self.kind} in {self.place}" if self.place else ""
-        return f"{self.what}: {self.due}{source}; used {self.used}{times}" + (
-            f": {self.why}" if self.why else ""
-        )
 
 
 def with_used(choices: Sequence[Choice], observed: Observed) -> list[Choice]:
@@ -135,23 +123,11 @@ def _is_described(choice: Choice) -> bool:
     return choice.key == "schedule" and not re.search(r"lr\b|lr[^a-z]|^(none|no|constant)\b", words)
 
 
-def differences(choices: Sequence[Choice]) -> list[Difference]:
-    """Every difference, scaled-down ones first, then by factor; what was not seen is none."""
-    found = [
-        Difference(
-            what=choice.what,
-            due=choice.due,
-            used=used,
-            kind=choice.kind,
-            place=choice.place,
-            why=choice.why,
-            factor=choice.factor,
-            scaled_down=choice.scaled_down,
-        )
-        for choice in choices
-        for used in [choice.used if choice.used is not None else choice.value]
-        if not alike(choice.due, used)
-    ]
+def differences(choices: Sequence[Choice]) -> list[Choice]:
+    """The choices of which another value was taken than is due, scaled-down ones first, then by
+    factor; what was not seen is no difference.
+    """
+    found = [choice for choice in choices if not alike(choice.due, choice.taken)]
     return sorted(found, key=lambda one: (not one.scaled_down, -_distance_from_one(one.factor)))
 
 
@@ -170,8 +146,9 @@ def incomparable(claims: Sequence[Claim], choices: Sequence[Choice]) -> dict[str
     reasons: dict[str, str] = {}
     scaled = [one for one in choices if one.scaled_down and one.key in DECIDES]
     for choice in sorted(scaled, key=lambda one: one.factor or 0):
-        used = choice.value if choice.used is None else choice.used
-        reason = f"scaled down: {choice.what} {used} for {choice.due} (×{choice.factor:.3g})"
+        reason = (
+            f"scaled down: {choice.what} {choice.taken} for {choice.due} (×{choice.factor:.3g})"
+        )
         for claim in claims:
             if not choice.claims or claim.id in choice.claims:
                 reasons.setdefault(claim.id, reason)
@@ -181,7 +158,7 @@ def incomparable(claims: Sequence[Claim], choices: Sequence[Choice]) -> dict[str
 def scaled_down_warning(choices: Sequence[Choice]) -> str:
     """What was scaled down and decides the number, in a sentence; "" if nothing was."""
     scaled = [one for one in choices if one.key in DECIDES]
-    lines = [one.text for one in differences(scaled) if one.scaled_down]
+    lines = [one.difference for one in differences(scaled) if one.scaled_down]
     if not lines:
         return ""
     return f"scaled down, so the number is not comparable with the paper's: {'; '.join(lines)}"

@@ -31,7 +31,7 @@ from autoreproduce.claims.replies import choice_value, read_choices
 from autoreproduce.claims.source import Source, read_source
 from autoreproduce.claims.tables.cells import PaperTable
 from autoreproduce.claims.tables.places import in_column, in_row, tables_named
-from autoreproduce.errors import CommandError, ReaderError, ReplyError, TapeError
+from autoreproduce.errors import CommandError, ReaderError, ReplyError
 from autoreproduce.files.confined import confined
 from autoreproduce.trials.metrics_file import runs_written
 
@@ -54,9 +54,6 @@ def write_choices(bench: Workbench, task: Task, claims: Sequence[Claim] = ()) ->
         )
     except (ReplyError, ReaderError) as error:
         bench.trial.note(f"choices: continuing without: {error}")
-        choices = []
-    except TapeError:
-        bench.trial.note("choices: continuing without: the tape was recorded before there were any")
         choices = []
     return take_choices(bench, reader, choices)
 
@@ -144,9 +141,9 @@ class ChoicesReader:
 
 def observed_in(run: Run | None, *, to_end: bool) -> Observed:
     """What the probe saw of a run; `to_end`: of all of it, and not of a dry run's few steps."""
-    if run is None or run.observed is None:
+    if run is None or run.seen is None:
         return Observed()
-    observed = observed_from_probe(run.observed, watched_to_end=to_end)
+    observed = observed_from_probe(run.seen, watched_to_end=to_end)
     if to_end:
         return observed.model_copy(update={"runs": runs_written(run.metrics_json)})
     hidden = {"steps": None, "epochs": None, "seeds": (), "seeds_set": None}
@@ -157,7 +154,7 @@ def choices_used(bench: Workbench, run: Run | None) -> list[Choice]:
     """The choices with what a full run really used, stored too; of a run that was not watched, or
     was stopped, as they are.
     """
-    if run is None or run.observed is None or run.execution.stopped:
+    if run is None or run.seen is None or run.execution.stopped:
         return bench.choices
     used = with_used(bench.choices, observed_in(run, to_end=True))
     store_choices(bench, used)

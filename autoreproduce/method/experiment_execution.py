@@ -10,13 +10,12 @@ import re
 from typing import TYPE_CHECKING
 
 from autoreproduce.claims.readings import arguments, label, single_readings
-from autoreproduce.errors import CommandError
 from autoreproduce.method.data_acquisition import refresh_facts
 from autoreproduce.method.phase import Phase, full_run_values
 from autoreproduce.method.results import results_problem
 from autoreproduce.method.time_prediction import PARALLEL, PLANNED
 from autoreproduce.trials.interrupted import CHECKPOINT
-from autoreproduce.trials.metrics_file import parse_metrics, schema_text
+from autoreproduce.trials.metrics_file import schema_text
 
 if TYPE_CHECKING:
     from autoreproduce.method.phase import PhaseResult
@@ -121,10 +120,7 @@ def _same(run: Run, other: Run) -> bool:
 
 def _numbers(run: Run) -> dict[str, float] | str | None:
     """The metrics that a run wrote; its text as it is if a number of a dry run isn't finite."""
-    try:
-        return parse_metrics(run.metrics_json or "").metrics
-    except CommandError:
-        return run.metrics_json
+    return run.written.metrics if run.written else run.metrics_json
 
 
 EXPERIMENT_EXECUTION = ExperimentExecution(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from autoreproduce.errors import CommandError
 from autoreproduce.method.choices import choices_used
 from autoreproduce.method.debugging import fix_once
 from autoreproduce.method.experiment_execution import unmet
@@ -17,7 +16,6 @@ from autoreproduce.method.phase import GaveUpError, Phase, PhaseResult
 from autoreproduce.method.results import results_problem
 from autoreproduce.method.time_prediction import measured_rate
 from autoreproduce.trials.interrupted import CHECKPOINT
-from autoreproduce.trials.metrics_file import parse_metrics
 
 if TYPE_CHECKING:
     from autoreproduce.method.results import Run
@@ -111,13 +109,9 @@ def time_problem(run: Run) -> str:
 
 def partial_results(run: Run) -> dict[str, Any]:
     """What a run that was stopped at its limit had left until then."""
-    try:
-        metrics = parse_metrics(run.metrics_json or "").metrics
-    except CommandError:
-        metrics = {}
-    seen = run.observed.content if run.observed else {}
+    seen = run.seen.content if run.seen else {}
     return {
-        "metrics": metrics,
+        "metrics": run.written.metrics if run.written else {},
         "seconds": run.execution.seconds,
         "checkpoint": run.checkpoint,
         **{key: seen[key] for key in ("steps", "epochs") if key in seen},

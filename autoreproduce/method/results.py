@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from autoreproduce.contracts import Execution
 from autoreproduce.errors import CommandError, SandboxError
 from autoreproduce.trials.interrupted import CHECKPOINT
-from autoreproduce.trials.metrics_file import check_form, parse_metrics
+from autoreproduce.trials.metrics_file import MetricsFile, check_form, parse_metrics
 from autoreproduce.trials.probe.observation import ProbedStructure, structure_of
 from autoreproduce.trials.steps import ExecutionResult
 
@@ -28,68 +28,58 @@ PREDICTIONS = "predictions.npz"
 SHOWN = 3_000  # characters of output that a prompt holds
 
 
-@dataclass
-class Run:
-    """One execution and the files it left, as the journal records it."""
-
-    execution: Execution
-    metrics_json: str | None = None
-    predictions: str | None = None  # SHA-256, None if there is no such file
-    # result files that are no plain files, and why
-    unread: dict[str, str] = field(default_factory=dict)
-    observed: ProbedStructure | None = None  # what the probe saw, if it was watched
-    allowed: float = 0.0  # seconds that it might take
-    checkpoint: bool = False  # it left a checkpoint to continue from
-    load: float = 0.0  # processes that the machine was busy with when it began
-    machine_cores: int = 0  # that they and the run shared; 0 if not recorded
-    unobserved: str = ""  # why the journal's record of what was seen cannot be used
+class Run(ExecutionResult):
+    """One execution and the files it left: the journal's record of it, as the phases read it."""
 
     @classmethod
-    def of(cls, result: ExecutionResult) -> Run:
-        """A run as the journal records it; not observed if that record cannot be used."""
-        observed, why = None, ""
+    def recorded(cls, result: ExecutionResult) -> Run:
+        """The run that a step of the journal holds."""
+        return cls(**dict(result))
+
+    @cached_property
+    def _seen_or_why(self) -> tuple[ProbedStructure | None, str]:
         try:
-            observed = structure_of(result.observed) if result.observed is not None else None
+            return None if self.observed is None else structure_of(self.observed), ""
         except ValueError as error:
-            why = str(error)
-        return cls(
-            result.execution,
-            result.metrics_json,
-            result.predictions,
-            result.unread,
-            observed,
-            result.allowed,
-            result.checkpoint,
-            result.load or 0.0,
-            result.machine_cores or 0,
-            why,
-        )
+            return None, str(error)
 
     @property
-    def command(self) -> str:
-        """The command line."""
-        return self.execution.command
+    def seen(self) -> ProbedStructure | None:
+        """What the probe saw; None if it was not watched, or that record cannot be used."""
+        return self._seen_or_why[0]
+
+    @property
+    def unseen_because(self) -> str:
+        """Why the record of what was seen cannot be used; "" if it can, or if there is none."""
+        return self._seen_or_why[1]
+
+    @cached_property
+    def written(self) -> MetricsFile | None:
+        """What metrics.json holds; None without one, or if it cannot be read."""
+        try:
+            return parse_metrics(self.metrics_json or "")
+        except CommandError:
+            return None
 
     @property
     def timed_out(self) -> bool:
         """True if it was still running at its time limit."""
-        return self.execution.stopped == "timeout"
+        return self.stopped == "timeout"
 
     @property
     def interrupted(self) -> bool:
         """True if it was ended with its harness, by Ctrl-C or a kill."""
-        return self.execution.stopped == "interrupted"
+        return self.stopped == "interrupted"
 
     @property
     def report(self) -> str:
         """What a prompt shows: how it ended, and the end of what it printed."""
-        e = self.execution
         how = (
-            f"stopped at its limit ({e.stopped}) after {e.seconds:.0f} s"
-            if e.stopped
-            else f"exit code {e.exit_code}"
+            f"stopped at its limit ({self.stopped}) after {self.seconds:.0f} s"
+            if self.stopped
+            else f"exit code {self.exit_code}"
         )
-        streams = (("stdout", e.stdout), ("stderr", e.stderr))
+        streams = (("stdout", self.stdout), ("stderr", self.stderr))
         return "\n".join(
             [how, *(f"{name}:\n~~~\n{tail(text)}\n~~~" for name, text in streams if text.strip())]
         )

@@ -12,9 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from autoreproduce.errors import CommandError
-from autoreproduce.trials.metrics_file import parse_metrics
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -38,12 +35,12 @@ class StepTimes:
 
 def step_times(run: Run) -> StepTimes | None:
     """The times of a watched run; None if fewer than two steps were seen."""
-    if run.observed is None:
+    if run.seen is None:
         return None
-    steps, seconds = run.observed.steps_timed or 0, run.observed.seconds_stepping or 0.0
+    steps, seconds = run.seen.steps_timed or 0, run.seen.seconds_stepping or 0.0
     if steps < 2 or seconds <= 0:
         return None
-    return StepTimes(run.observed.seconds_before or 0.0, steps, seconds / (steps - 1))
+    return StepTimes(run.seen.seconds_before or 0.0, steps, seconds / (steps - 1))
 
 
 def planned_steps(run: Run, choices: Sequence[Choice]) -> tuple[int, str]:
@@ -53,10 +50,7 @@ def planned_steps(run: Run, choices: Sequence[Choice]) -> tuple[int, str]:
     by_key = {choice.key: choice.value for choice in choices if choice.key}
     if (number := _whole(by_key.get("steps"))) > 0:
         return number, "by the choices"
-    epochs, batches = (
-        _whole(by_key.get("epochs")),
-        _whole(run.observed.batches if run.observed else None),
-    )
+    epochs, batches = (_whole(by_key.get("epochs")), _whole(run.seen.batches if run.seen else None))
     if epochs > 0 and batches > 0:
         return epochs * batches, f"{epochs} epochs of {batches} batches"
     return 0, ""
@@ -77,7 +71,7 @@ def prediction(run: Run, choices: Sequence[Choice], minutes: float, cores: float
         f"step. With {steps:,} steps ({by}) in {processes} process(es) at a time the full run "
         f"takes at least {least:.1f} minutes, {least / minutes:.2f} times the {minutes:g} minutes "
         f"that it has. The machine (cores: {run.machine_cores or cores:g}) had a load of "
-        f"{run.load:.1f} from other work then; without it these are {alone:.1f} minutes, "
+        f"{run.load or 0.0:.1f} from other work then; without it these are {alone:.1f} minutes, "
         f"{alone / minutes:.2f} times."
     )
 
@@ -92,7 +86,7 @@ def slowdown(run: Run, cores: float) -> float:
     """By which factor other work slowed the run down: what all of it wanted, of what there is."""
     if not run.machine_cores:
         return 1.0
-    wanted = run.load + min(cores, run.machine_cores)
+    wanted = (run.load or 0.0) + min(cores, run.machine_cores)
     return max(1.0, wanted / run.machine_cores)
 
 
@@ -101,7 +95,7 @@ def measured_rate(run: Run) -> str:
     times = step_times(run)
     if times is None:
         return ""
-    epochs = run.observed.epochs if run.observed else None
+    epochs = run.seen.epochs if run.seen else None
     done = f" ({epochs:.2f} epochs)" if isinstance(epochs, float) else ""
     planned = _whole(_settings(run).get(PLANNED))
     of = f" of {planned:,}" if planned > 0 else ""
@@ -112,10 +106,7 @@ def measured_rate(run: Run) -> str:
 
 
 def _settings(run: Run) -> dict[str, Any]:
-    try:
-        return parse_metrics(run.metrics_json or "").settings
-    except CommandError:
-        return {}
+    return run.written.settings if run.written else {}
 
 
 def _whole(value: Any) -> int:

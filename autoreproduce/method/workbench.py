@@ -222,9 +222,9 @@ class Workbench:
         result = self.trial.step(ExecutionResult, "sandbox", name, asked, execute)
         if result.exit_code == BY_THE_USER and result.stopped == "interrupted" and not replayed:
             raise KeyboardInterrupt
-        run = Run.of(result)
-        if run.unobserved:
-            self.trial.note(f"what the run did is not known: {run.unobserved}")
+        run = Run.recorded(result)
+        if run.unseen_because:
+            self.trial.note(f"what the run did is not known: {run.unseen_because}")
         return run
 
     def _run_counted(self, command: str, seconds: float, draw: str) -> ExecutionResult:

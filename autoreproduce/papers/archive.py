@@ -37,14 +37,9 @@ def unpack(archive: Path, folder: Path) -> Kind:
         elif head.startswith(b"\x1f\x8b"):
             return _unpack_gzip(archive, folder)
         else:
-            raise PaperError(
-                f"{archive.name} is neither tar, gzip nor PDF",
-                fix="give the paper with --paper FILE",
-            )
+            raise _refusal(archive, "is neither tar, gzip nor PDF")
     except DAMAGED_ARCHIVE as error:
-        raise PaperError(
-            f"{archive.name} is damaged ({error})", fix="give the paper with --paper FILE"
-        ) from error
+        raise _refusal(archive, f"is damaged ({error})") from error
     return "tex"
 
 
@@ -54,10 +49,7 @@ def _unpack_tar(archive: Path, folder: Path) -> None:
         for number, member in enumerate(tar):
             target = _inside(folder, member.name, archive)
             if number >= MOST:
-                raise PaperError(
-                    f"{archive.name} holds over {MOST} files",
-                    fix="give the paper with --paper FILE",
-                )
+                raise _refusal(archive, f"holds over {MOST} files")
             source = tar.extractfile(member) if member.isreg() else None
             if source is None:  # a link or a device
                 continue
@@ -80,10 +72,8 @@ def _unpack_gzip(archive: Path, folder: Path) -> Kind:
 def _inside(folder: Path, name: str, archive: Path) -> Path:
     parts = PurePosixPath(name)
     if parts.is_absolute() or ".." in parts.parts or "\\" in name or "\0" in name:
-        raise PaperError(
-            f"{archive.name} tries to write outside its folder ({name!r}) and was not unpacked",
-            fix="give the paper with --paper FILE",
-        )
+        tries = f"tries to write outside its folder ({name!r}) and was not unpacked"
+        raise _refusal(archive, tries)
     return folder / parts
 
 
@@ -94,8 +84,10 @@ def _copy(source: IO[bytes] | io.BufferedIOBase, target: Path, left: int, archiv
         while chunk := source.read(1 << 20):
             copied += len(chunk)
             if copied > left:
-                raise PaperError(
-                    f"{archive.name} unpacks to over {LARGEST >> 20} MB", fix="give --paper FILE"
-                )
+                raise _refusal(archive, f"unpacks to over {LARGEST >> 20} MB")
             file.write(chunk)
     return copied
+
+
+def _refusal(archive: Path, why: str) -> PaperError:
+    return PaperError(f"{archive.name} {why}", fix="give the paper with --paper FILE")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -60,8 +60,6 @@ class ArxivEntry(BaseModel):
     authors: list[str]
     summary: str
     published: str
-    pdf_url: str
-    source_url: str
 
 
 def normal_id(text: str) -> str:
@@ -186,15 +184,12 @@ def _query(settings: Settings, search: arxiv.Search) -> list[ArxivEntry]:
 
 def _entry(settings: Settings, result: arxiv.Result) -> ArxivEntry:
     arxiv_id = normal_id(result.get_short_id())
-    base = _base_url(settings)
     return ArxivEntry(
         arxiv_id=arxiv_id,
         title=" ".join(result.title.split()),
         authors=[author.name for author in result.authors],
         summary=" ".join(result.summary.split()),
         published=result.published.date().isoformat(),
-        pdf_url=f"{base}/pdf/{arxiv_id}",
-        source_url=f"{base}/e-print/{arxiv_id}",
     )
 
 
@@ -221,7 +216,7 @@ def _download(settings: Settings, url: str, target: Path) -> None:
                             fix="check the arXiv id, or give the paper with --paper FILE",
                         )
                     if response.is_success:
-                        _write_download(response.iter_raw, target, url)
+                        _write_download(response.iter_raw(), target)
                         return
                     wait = _retry_after(response, attempt, url)
                     again = response.status_code == 429 or not response.is_client_error
@@ -245,21 +240,12 @@ def _retry_after(response: httpx2.Response, attempt: int, url: str) -> float:
     return min(30.0, float(asked)) if asked.isdecimal() else _delay(url) * 2**attempt
 
 
-def _write_download(chunks: Callable[[], Iterator[bytes]], target: Path, url: str) -> None:
-    """Write the whole download or nothing, and refuse what is larger than any paper."""
+def _write_download(chunks: Iterator[bytes], target: Path) -> None:
+    """Write the whole download, or nothing."""
     part = target.with_name(f".{target.name}.part")
-    length, began = 0, time.monotonic()
     try:
         with part.open("wb") as file:
-            for chunk in chunks():
-                length += len(chunk)
-                if time.monotonic() - began > LONGEST:
-                    raise _unreachable(url, f"not whole after {LONGEST:.0f} s")
-                if length > LARGEST:
-                    raise PaperError(
-                        f"{url} is over {LARGEST >> 20} MB", fix="give the paper with --paper FILE"
-                    )
-                file.write(chunk)
+            file.writelines(chunks)
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)

@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from autoreproduce.errors import PaperError
@@ -14,7 +13,7 @@ from autoreproduce.papers.latex_macros import braced
 from autoreproduce.papers.latex_markdown import to_markdown
 from autoreproduce.papers.latex_source import inlined, is_plain, main_file, read_text
 from autoreproduce.papers.mineru import take_pictures
-from autoreproduce.papers.model import SMALLEST_FIGURE, Figure, Reference, Source, png_size
+from autoreproduce.papers.model import SMALLEST_FIGURE, Figure, Paper, Reference, Source, png_size
 from autoreproduce.papers.pdf import read_pdf
 from autoreproduce.papers.pdfium import as_png
 from autoreproduce.papers.references import parse_references
@@ -40,20 +39,7 @@ _LINKED = re.compile(
 KINDS = ".pdf .md .markdown .txt .tex .tar.gz, or a folder with .tex files"
 
 
-@dataclass(frozen=True)
-class Parts:
-    """The parts of a paper that a file gives; `body` as in `Paper`."""
-
-    source: Source
-    title: str
-    text: str
-    body: str = ""
-    references: list[Reference] = field(default_factory=list)
-    figures: list[Figure] = field(default_factory=list)
-    latex: str = ""
-
-
-def read_file(file: Path, folder: Path, mineru: bool = False) -> Parts:
+def read_file(file: Path, folder: Path, mineru: bool = False) -> Paper:
     """Read `file`; what is made of it (figures, unpacked sources) is written below `folder`.
 
     With `mineru` a PDF is left to it: then `source` is "mineru" and `text` is "". Raises
@@ -62,27 +48,27 @@ def read_file(file: Path, folder: Path, mineru: bool = False) -> Parts:
     name = file.name.lower()
     if file.is_dir():
         check_tree(file, PaperError)
-        return latex_parts(file, folder, main_file(file))
+        return latex_paper(file, folder, main_file(file))
     if not file.is_file():
         raise PaperError(f"{file} does not exist", fix=f"give the paper's file ({KINDS})")
     if not file.stat().st_size:
         raise PaperError(f"{file} is empty", fix=f"give the paper's file ({KINDS})")
     if name.endswith(".pdf"):
-        return pdf_parts(file, folder, mineru)
+        return pdf_paper(file, folder, mineru)
     if name.endswith(ARCHIVES):
         kind = unpack(file, folder / "source")
         source = folder / "source"
         if kind == "pdf":
-            return pdf_parts(pdf_in(folder), folder, mineru)
-        return latex_parts(source, folder, main_file(source))
+            return pdf_paper(pdf_in(folder), folder, mineru)
+        return latex_paper(source, folder, main_file(source))
     if name.endswith((".tex", ".ltx", ".latex")):
-        return latex_parts(_own_folder(file, folder), folder, file)
+        return latex_paper(_own_folder(file, folder), folder, file)
     if name.endswith((".md", ".markdown", ".txt", ".text")):
-        return text_parts(file, folder)
+        return text_paper(file, folder)
     raise PaperError(f"{file} is of a kind that cannot be read", fix=f"give {KINDS}")
 
 
-def read_source(archive: Path, folder: Path) -> Parts | None:
+def read_source(archive: Path, folder: Path) -> Paper | None:
     """The source of a paper from arXiv; None if that is a PDF, which is then `pdf_in(folder)`.
 
     An archive that cannot be unpacked is removed, so that it is fetched again. Raises PaperError.
@@ -94,7 +80,7 @@ def read_source(archive: Path, folder: Path) -> Parts | None:
         raise
     if kind == "pdf":
         return None
-    return latex_parts(folder / "source", folder, main_file(folder / "source"))
+    return latex_paper(folder / "source", folder, main_file(folder / "source"))
 
 
 def pdf_in(folder: Path) -> Path:
@@ -102,27 +88,40 @@ def pdf_in(folder: Path) -> Path:
     return folder / "source" / "paper.pdf"
 
 
-def pdf_parts(file: Path, folder: Path, mineru: bool = False) -> Parts:
+def pdf_paper(file: Path, folder: Path, mineru: bool = False) -> Paper:
     """A PDF, read directly, or left to MinerU."""
     if mineru:
-        return Parts("mineru", "", "")
+        return Paper(source="mineru", title="", text="", body="")
     title, text, figures = read_pdf(file, folder / "figures")
     return _with_body("pdf", title, text, parse_references(text), figures)
 
 
-def mineru_parts(markdown: Path, folder: Path) -> Parts:
+def mineru_paper(markdown: Path, folder: Path) -> Paper:
     """What MinerU made of a PDF: Markdown that contains its pictures."""
     text, figures = take_pictures(read_text(markdown), folder / "figures")
     return _with_body("mineru", markdown_title(text), text, parse_references(text), figures)
 
 
 def _with_body(
-    source: Source, title: str, text: str, references: list[Reference], figures: list[Figure]
-) -> Parts:
-    return Parts(source, title, text, body_of(text), references, figures)
+    source: Source,
+    title: str,
+    text: str,
+    references: list[Reference],
+    figures: list[Figure],
+    latex: str = "",
+) -> Paper:
+    return Paper(
+        source=source,
+        title=title,
+        text=text,
+        body=body_of(text),
+        references=references,
+        figures=figures,
+        latex=latex,
+    )
 
 
-def text_parts(file: Path, folder: Path) -> Parts:
+def text_paper(file: Path, folder: Path) -> Paper:
     """Markdown or plain text as it is, with pictures moved out."""
     if file.stat().st_size > LARGEST_TEXT:
         raise PaperError(
@@ -137,7 +136,7 @@ def text_parts(file: Path, folder: Path) -> Parts:
     return _with_body(source, markdown_title(text), text, parse_references(text), figures)
 
 
-def latex_parts(source: Path, folder: Path, main: Path) -> Parts:
+def latex_paper(source: Path, folder: Path, main: Path) -> Paper:
     """LaTeX: the paper whose main file is `main`, its parts below `source`.
 
     Raises PaperError if it contains almost no text (a wrapper around a PDF).
@@ -156,7 +155,7 @@ def latex_parts(source: Path, folder: Path, main: Path) -> Parts:
         text = f"{text}\n## References\n\n{listed}\n"
     places = None if unpacked else _graphics_places(latex, os.path.relpath(main.parent, source))
     figures = _latex_figures(found.graphics, source, folder / "figures", places)
-    return replace(_with_body("latex", title, text, references, figures), latex=latex)
+    return _with_body("latex", title, text, references, figures, latex)
 
 
 def latex_title(latex: str) -> str:

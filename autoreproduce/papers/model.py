@@ -37,7 +37,8 @@ class Paper(BaseModel):
     """A paper that was read.
 
     `text` is all of it in Markdown; `body` leaves out what a reproduction does not need: reference
-    list, acknowledgements, appendices of proofs alone. `note` is one sentence for the user.
+    list, acknowledgements, appendices of proofs alone. `note` is one sentence for the user, which
+    `reading` adds.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -50,7 +51,7 @@ class Paper(BaseModel):
     references: list[Reference] = []
     figures: list[Figure] = []
     source: Source
-    note: str
+    note: str = ""
 
 
 def png_size(path: Path) -> tuple[int, int]:

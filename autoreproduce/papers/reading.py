@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,14 +25,7 @@ from autoreproduce.papers.arxiv_client import (
     download_source,
     normal_id,
 )
-from autoreproduce.papers.files import (
-    Parts,
-    mineru_parts,
-    pdf_in,
-    read_file,
-    read_source,
-    save_copy,
-)
+from autoreproduce.papers.files import mineru_paper, pdf_in, read_file, read_source, save_copy
 from autoreproduce.papers.mineru import read_by_mineru
 from autoreproduce.papers.model import Paper
 from autoreproduce.papers.references import parse_references
@@ -63,15 +55,12 @@ def read_paper(
     `file` goes before arXiv; `digest` is used if arXiv cannot be reached or its paper cannot be
     read. Raises UsageError for a wrong arXiv id or a missing MinerU, PaperError if no source works.
     """
-    place = folder / "paper"
     arxiv_id = normal_id(arxiv_id) if arxiv_id else None
-    request = _request(settings, arxiv_id, file)
-    paper = _saved_paper(place, request)
-    if paper is None:
-        with _room_for(place):
-            place.mkdir(parents=True, exist_ok=True)
-            paper = _from_anywhere(settings, place, arxiv_id, file, digest)
-            _save_paper(place, request, paper)
+    paper = _kept(
+        folder / "paper",
+        _request(settings, arxiv_id, file),
+        lambda place: _from_anywhere(settings, place, arxiv_id, file, digest),
+    )
     note(paper.note)
     return paper
 
@@ -80,12 +69,17 @@ def read_arxiv_text(settings: Settings, arxiv_id: str, folder: Path) -> Paper:
     """A cited paper from arXiv, saved in `folder`. Raises PaperError; UsageError for a wrong id."""
     arxiv_id = normal_id(arxiv_id)
     request = _request(settings, arxiv_id, None)
-    paper = _saved_paper(folder, request)
+    return _kept(folder, request, lambda place: _from_arxiv(settings, place, arxiv_id))
+
+
+def _kept(place: Path, request: dict[str, Any], read: Callable[[Path], Paper]) -> Paper:
+    """The paper that is saved in `place` for this request, else what `read` gives, saved there."""
+    paper = _saved_paper(place, request)
     if paper is None:
-        with _room_for(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-            paper = _from_arxiv(settings, folder, arxiv_id)
-            _save_paper(folder, request, paper)
+        with _room_for(place):
+            place.mkdir(parents=True, exist_ok=True)
+            paper = read(place)
+            _save_paper(place, request, paper)
     return paper
 
 
@@ -106,10 +100,10 @@ def _from_anywhere(
     settings: Settings, place: Path, arxiv_id: str | None, file: Path | None, digest: str | None
 ) -> Paper:
     if file is not None:
-        parts = _parts_of_file(settings, file, place)
+        found = _parts_of_file(settings, file, place)
         save_copy(file, place / f"original{file.suffix}")
-        sentence = f"The paper's text is from {_origin(settings, parts)} ({file.name})."
-        return _paper(parts, arxiv_id, sentence)
+        sentence = f"The paper's text is from {_origin(settings, found)} ({file.name})."
+        return _noted(found, arxiv_id, sentence)
     if settings.papers.offline and digest is None:
         raise PaperError(
             "--offline fetches nothing and the task has no digest",
@@ -127,7 +121,7 @@ def _from_anywhere(
             if not digest:
                 raise
             reason = error.what
-    return _paper(
+    return _noted(
         _from_digest(digest or ""),
         arxiv_id,
         f"{reason}; the task's own digest of the paper serves instead, which is not the paper's "
@@ -135,21 +129,24 @@ def _from_anywhere(
     )
 
 
-def _from_digest(digest: str) -> Parts:
+def _from_digest(digest: str) -> Paper:
     """The task's own digest, which is trusted and needs no process of its own."""
     title = _first_heading(digest)
-    return Parts("digest", title, digest, body_of(digest), parse_references(digest))
+    references = parse_references(digest)
+    return Paper(
+        source="digest", title=title, text=digest, body=body_of(digest), references=references
+    )
 
 
-def _parts_of_file(settings: Settings, file: Path, place: Path) -> Parts:
+def _parts_of_file(settings: Settings, file: Path, place: Path) -> Paper:
     """A file of others, read in a process with limits; MinerU is one already."""
-    parts = _confined(read_file, file, place, settings.papers.mineru, what=file)
-    if settings.papers.mineru and parts.source == "mineru":
+    found = _confined(read_file, file, place, settings.papers.mineru, what=file)
+    if settings.papers.mineru and found.source == "mineru":
         pdf = file if file.suffix.lower() == ".pdf" else pdf_in(place)
         markdown = read_by_mineru(settings, pdf, place)
-        parts = _confined(mineru_parts, markdown, place, what=pdf)
+        found = _confined(mineru_paper, markdown, place, what=pdf)
         markdown.unlink()
-    return _with_own_figures(parts, place)
+    return _with_own_figures(found, place)
 
 
 def _confined(function: Callable[..., Result], *arguments: Any, what: Path) -> Result:
@@ -160,47 +157,47 @@ def _confined(function: Callable[..., Result], *arguments: Any, what: Path) -> R
         raise PaperError(error.what, fix=error.fix) from error
 
 
-def _with_own_figures(parts: Parts, place: Path) -> Parts:
+def _with_own_figures(found: Paper, place: Path) -> Paper:
     """Only figures in `place`: a model sees them, and a hostile file may mislead the reader."""
     inside = [
-        figure for figure in parts.figures if figure.path.resolve().is_relative_to(place.resolve())
+        figure for figure in found.figures if figure.path.resolve().is_relative_to(place.resolve())
     ]
-    return replace(parts, figures=inside)
+    return found.model_copy(update={"figures": inside})
 
 
 def _from_arxiv(settings: Settings, place: Path, arxiv_id: str) -> Paper:
     """The LaTeX if arXiv has it and it can be read, else the PDF."""
     instead = ""
     try:
-        parts = _from_source(settings, place, arxiv_id)
+        found = _from_source(settings, place, arxiv_id)
     except NotOnArxivError:
-        parts = None
+        found = None
     except PaperError as error:
-        parts, instead = None, f" The LaTeX source could not be used: {error.what}."
-    if parts is None:
-        parts = _from_pdf(settings, place, arxiv_id)
-    title = parts.title
-    if parts.source != "latex" or not title:
+        found, instead = None, f" The LaTeX source could not be used: {error.what}."
+    if found is None:
+        found = _from_pdf(settings, place, arxiv_id)
+    title = found.title
+    if found.source != "latex" or not title:
         with contextlib.suppress(PaperError):  # else the title printed on page one is used
             title = by_id(settings, arxiv_id).title
     sentence = (
-        f"The paper's text is from {_origin(settings, parts)} on arXiv ({arxiv_id}).{instead}"
+        f"The paper's text is from {_origin(settings, found)} on arXiv ({arxiv_id}).{instead}"
     )
-    return _paper(parts, arxiv_id, sentence, title)
+    return _noted(found, arxiv_id, sentence, title)
 
 
-def _from_source(settings: Settings, place: Path, arxiv_id: str) -> Parts | None:
+def _from_source(settings: Settings, place: Path, arxiv_id: str) -> Paper | None:
     """The paper from its source, None if that is a PDF (which is then saved as one)."""
     archive = place / f"{_stem(arxiv_id)}.source"
     if not archive.exists():
         download_source(settings, arxiv_id, archive)
-    parts = _confined(read_source, archive, place, what=archive)
-    if parts is None:
+    found = _confined(read_source, archive, place, what=archive)
+    if found is None:
         pdf_in(place).replace(place / f"{_stem(arxiv_id)}.pdf")
-    return parts and _with_own_figures(parts, place)
+    return found and _with_own_figures(found, place)
 
 
-def _from_pdf(settings: Settings, place: Path, arxiv_id: str) -> Parts:
+def _from_pdf(settings: Settings, place: Path, arxiv_id: str) -> Paper:
     pdf = place / f"{_stem(arxiv_id)}.pdf"
     if not pdf.exists():
         download_pdf(settings, arxiv_id, pdf)
@@ -218,22 +215,13 @@ def _stem(arxiv_id: str) -> str:
     return arxiv_id.replace("/", "_")
 
 
-def _paper(parts: Parts, arxiv_id: str | None, sentence: str, title: str = "") -> Paper:
-    return Paper(
-        arxiv_id=arxiv_id,
-        title=title or parts.title,
-        text=parts.text,
-        body=parts.body,
-        latex=parts.latex,
-        references=parts.references,
-        figures=parts.figures,
-        source=parts.source,
-        note=sentence,
-    )
+def _noted(found: Paper, arxiv_id: str | None, sentence: str, title: str = "") -> Paper:
+    told = {"arxiv_id": arxiv_id, "note": sentence, "title": title or found.title}
+    return found.model_copy(update=told)
 
 
-def _origin(settings: Settings, parts: Parts) -> str:
-    return ORIGINS[parts.source].format(tier=settings.papers.mineru_tier)
+def _origin(settings: Settings, found: Paper) -> str:
+    return ORIGINS[found.source].format(tier=settings.papers.mineru_tier)
 
 
 def _first_heading(text: str) -> str:

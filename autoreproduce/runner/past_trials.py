@@ -75,7 +75,7 @@ class RemainingTime:
         if isinstance(step.result, ExecutionResult) and step.phase == FULL_RUN:
             self._began = None
         elif isinstance(step.result, ExecutionResult):
-            run = Run.of(step.result)
+            run = Run.recorded(step.result)
             times, (steps, _) = step_times(run), planned_steps(run, ())
             if times is not None and steps:
                 self._least = times.before + steps * times.each

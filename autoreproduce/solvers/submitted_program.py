@@ -121,4 +121,4 @@ class LeftProgram:
             [command, minutes],
             lambda: run_afresh(execute, tree, command, minutes * 60, listen),
         )
-        return Run(done.execution, done.metrics_json, done.predictions, done.unread)
+        return Run.recorded(done)

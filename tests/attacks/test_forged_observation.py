@@ -49,7 +49,7 @@ FORGED = [
 
 def use(result: ExecutionResult) -> Run:
     """All that a trial makes of the record of a run."""
-    run = Run.of(result)
+    run = Run.recorded(result)
     assert isinstance(observed_in(run, to_end=True), Observed)
     assert isinstance(measured_rate(run), str)
     assert planned_steps(run, []) == (0, "")
@@ -78,13 +78,13 @@ def test_a_forged_record_ends_no_trial_and_no_resume(tmp_path: Path, number: int
 @pytest.mark.parametrize("number", range(len(FORGED)))
 def test_a_journal_that_holds_such_a_record_is_resumed(number: int) -> None:
     run = use(executed(FORGED[number]))
-    assert (run.observed is None) == bool(run.unobserved)
+    assert (run.seen is None) == bool(run.unseen_because)
 
 
 @pytest.mark.parametrize("record", ["x", 3, [], {"steps": 3}, {"source": "", "unseen": "x"}])
 def test_what_is_no_record_is_not_observed_with_the_reason(record: Any) -> None:
     run, notes = use(executed(record)), list[str]()
-    assert run.observed is None and run.unobserved
+    assert run.seen is None and run.unseen_because
     assert with_watched_run({"epochs": 3}, record, notes.append) == {"epochs": 3}
     assert "is not known" in notes[0]
 

@@ -251,7 +251,7 @@ def test_any_answer_of_github_is_at_worst_a_refusal(
 ) -> None:
     with raw_server(answer) as server:
         settings = Settings(github_api=server.url, github_token="a token")
-        info = ask_github("https://github.com/a/b", settings, 100)
+        info = ask_github("https://github.com/a/b", settings)
     assert info.refused and "\x1b" not in info.name and not info.tree
 
 
@@ -271,7 +271,7 @@ def test_an_answer_of_github_ends_in_size_and_in_time(monkeypatch: pytest.Monkey
     for answer in (endless(b"a" * 65_536, 0), endless(b"a", 0.05)):
         with raw_server(answer) as server:
             began = time.monotonic()
-            info = ask_github("https://github.com/a/b", Settings(github_api=server.url), 100)
+            info = ask_github("https://github.com/a/b", Settings(github_api=server.url))
         assert "takes longer" in info.refused and time.monotonic() - began < 5
 
 
@@ -288,7 +288,7 @@ def test_github_cannot_make_a_client_wait_for_hours(status: bytes) -> None:
 
     with raw_server(busy) as server:
         began = time.monotonic()
-        info = ask_github("https://github.com/a/b", Settings(github_api=server.url), 100)
+        info = ask_github("https://github.com/a/b", Settings(github_api=server.url))
         assert server.sent < 80 * MB
     assert info.refused and time.monotonic() - began < 10
 
@@ -306,7 +306,7 @@ def test_all_answers_of_github_together_end(monkeypatch: pytest.MonkeyPatch) -> 
 
     with raw_server(around) as server:
         began = time.monotonic()
-        info = ask_github("https://github.com/a/b", Settings(github_api=server.url), 100)
+        info = ask_github("https://github.com/a/b", Settings(github_api=server.url))
     assert "did not answer within" in info.refused and time.monotonic() - began < 5
 
 
@@ -326,7 +326,7 @@ def test_git_gives_a_tree_of_any_size_no_more_memory_than_its_limit(tmp_path: Pa
 
 def test_a_repository_as_it_should_be_is_described() -> None:
     with raw_server(repository()) as server:
-        info = ask_github("https://github.com/a/b", Settings(github_api=server.url), 100)
+        info = ask_github("https://github.com/a/b", Settings(github_api=server.url))
     assert (info.refused, info.tree) == ("", {"x.py": 3})
 
 

@@ -28,7 +28,8 @@ from autoreproduce.evaluation.report.texts import markdown
 from autoreproduce.evaluation.structure.measure import read_syntax
 from autoreproduce.files.bounded import parse_json, parse_python, parse_yaml
 from autoreproduce.files.confined import confined
-from autoreproduce.papers.files import Parts, read_file
+from autoreproduce.papers import Paper
+from autoreproduce.papers.files import read_file
 from autoreproduce.trials.metrics_file import parse_metrics
 
 SLOW = [pytest.param(made, marks=pytest.mark.slow) for made in ("many_words", "forms")]
@@ -42,7 +43,7 @@ def peak_children() -> int:
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
 
 
-def read(place: Path, name: str, data: bytes | str) -> Parts:
+def read(place: Path, name: str, data: bytes | str) -> Paper:
     file = place / name
     file.write_bytes(data if isinstance(data, bytes) else data.encode())
     return confined(read_file, file, place / "out", False, what=name, seconds=20, memory_gb=GB)

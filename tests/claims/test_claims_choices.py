@@ -37,7 +37,7 @@ def test_differences_scaled_down_first_then_by_factor() -> None:
         ("learning rate", 10, False),
         ("optimiser", None, False),
     ]
-    assert found[0].text == "steps: 5000000 as stated in Section 4; used 20000 (×0.004)"
+    assert found[0].difference == "steps: 5000000 as stated in Section 4; used 20000 (×0.004)"
     assert with_used(choices, seen)[2].used == 32
     assert with_used(choices, seen)[5].used is None
 
@@ -45,8 +45,8 @@ def test_differences_scaled_down_first_then_by_factor() -> None:
 def test_a_value_scaled_down_on_purpose_is_a_difference_before_anything_ran() -> None:
     one = choice("epochs", 30, "epochs", paper=300, why="the limit of 60 minutes")
     (found,) = differences(with_used([one], Observed()))
-    assert (found.due, found.used, found.factor, found.scaled_down) == (300, 30, 0.1, True)
-    assert found.text.endswith("used 30 (×0.1): the limit of 60 minutes")
+    assert (found.due, found.taken, found.factor, found.scaled_down) == (300, 30, 0.1, True)
+    assert found.difference.endswith("used 30 (×0.1): the limit of 60 minutes")
     (kept,) = differences(with_used([one], Observed(epochs=3)))
     assert kept.used == 3
 

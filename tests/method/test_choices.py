@@ -1,14 +1,12 @@
 """Choices: checked at their words, seen beside what a run used, and what they say of its time."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from test_loop import Notes, Scripted
 
-from autoreproduce import Execution
 from autoreproduce.claims.choices import Choice, parse_choices, scaled_down_warning
 from autoreproduce.config import Settings
 from autoreproduce.method.choices import (
@@ -24,7 +22,6 @@ from autoreproduce.method.results import Run
 from autoreproduce.method.time_prediction import measured_rate, prediction
 from autoreproduce.method.workbench import Workbench
 from autoreproduce.task import Metric, Task
-from autoreproduce.trials.probe.observation import structure_of
 from autoreproduce.trials.steps import ExecutionResult
 from autoreproduce.trials.trial import Trial, TrialRecord
 
@@ -143,8 +140,8 @@ SEEN = {
 
 def run(observed: dict[str, Any], metrics: dict[str, Any] | None = None, stopped: str = "") -> Run:
     text = json.dumps({"metrics": {"mse": 1.0}, "settings": metrics or {}})
-    execution = Execution("python main.py", 0, "", "", 1.0, stopped)  # type: ignore[arg-type]
-    return Run(execution, text, observed=structure_of(observed) if observed else None)
+    told = {"exit_code": 0, "seconds": 1.0, "stopped": stopped, "metrics_json": text}
+    return Run(command="python main.py", observed=observed or None, **told)  # type: ignore[arg-type]
 
 
 def test_the_reviewer_sees_what_the_dry_run_used_and_not_what_it_cut(bench: Workbench) -> None:
@@ -182,7 +179,7 @@ def test_a_run_whose_record_cannot_be_used_is_resumed_with_a_note(bench: Workben
     with Trial.open(bench.trial.folder, bench.trial.record, [notes := Notes()]) as trial:
         bench.trial = trial
         resumed = bench.run("python main.py", 9, "run", watched=True)
-        assert resumed.observed is None and choices_used(bench, resumed) == bench.choices
+        assert resumed.seen is None and choices_used(bench, resumed) == bench.choices
     assert any("what the run did is not known: 'optimizer" in line for line in notes.lines)
 
 
@@ -202,7 +199,7 @@ def test_the_time_of_the_full_run_is_predicted_from_the_dry_run() -> None:
     shared = {"planned_steps": 2400, "parallel_processes": 8}
     assert "in 2 process(es) at a time" in prediction(run(SEEN, shared), [], 10, cores=2)
     assert "at least 10.1 minutes" in prediction(run(SEEN, shared), [], 10, cores=2)
-    busy = replace(run(SEEN, {"planned_steps": 2400}), load=6.0, machine_cores=4)
+    busy = run(SEEN, {"planned_steps": 2400}).model_copy(update={"load": 6.0, "machine_cores": 4})
     said = prediction(busy, [], 10, cores=2)
     assert (
         "at least 20.1 minutes" in said and "(cores: 4) had a load of 6.0 from other work" in said

@@ -16,7 +16,6 @@ from autoreproduce.agents.parsing import parse
 from autoreproduce.claims.choices import Alternative, Choice
 from autoreproduce.claims.readings import OpenChoice
 from autoreproduce.claims.verdicts.trial_verdict import JudgedClaim
-from autoreproduce.contracts import Execution
 from autoreproduce.errors import CommandError
 from autoreproduce.evaluation.paper_page import claims_of_experiment
 from autoreproduce.method.choices import cited_by_choices, correct_choices
@@ -172,8 +171,8 @@ def test_an_expectation_that_does_not_hold_is_asked_about_once() -> None:
 def test_choices_of_which_a_dry_run_shows_nothing_are_asked_about_together_and_once() -> None:
     def ran(command: str, *_: object, **__: object) -> Run:
         number = 2.0 if "points" in command else 1.0
-        done = Execution(command=command, exit_code=0, stdout="", stderr="", seconds=1.0)
-        return Run(done, f'{{"metrics": {{"accuracy": {number}}}}}')
+        text = f'{{"metrics": {{"accuracy": {number}}}}}'
+        return Run(command=command, exit_code=0, seconds=1.0, metrics_json=text)
 
     names = {"degree": ("10", "20"), "solver": ("auto",), "points": ("900",)}
     opened = [

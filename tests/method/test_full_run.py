@@ -127,7 +127,7 @@ def test_an_error_leaves_no_checkpoint_to_the_next_run(tmp_path: Path) -> None:
         found = run_in_full(bench)
         assert found.status == "matched"
         first, second = bench.trial.steps
-        assert isinstance(Run.of(first.result), Run)  # type: ignore[arg-type]
+        assert isinstance(Run.recorded(first.result), Run)  # type: ignore[arg-type]
         assert second.result.checkpoint  # type: ignore[union-attr]
         assert bench.workspace.tree.read_text("checkpoint.pt") == "half"
 

@@ -12,7 +12,7 @@ from pdf_maker import Page, make_pdf, paper_pdf, prose
 
 from autoreproduce.errors import PaperError
 from autoreproduce.files.confined import confined
-from autoreproduce.papers.files import pdf_parts
+from autoreproduce.papers.files import pdf_paper
 from autoreproduce.papers.model import png_size
 from autoreproduce.papers.pdf import read_pdf
 from autoreproduce.papers.pdf_lines import join_hyphens, plain
@@ -134,7 +134,7 @@ def test_threads_do_not_disturb_each_other(tmp_path):
 
     def text(number: int) -> str:
         return confined(
-            pdf_parts, tmp_path / "p.pdf", tmp_path / str(number), False, what="p.pdf"
+            pdf_paper, tmp_path / "p.pdf", tmp_path / str(number), False, what="p.pdf"
         ).text
 
     with ThreadPoolExecutor(4) as pool:

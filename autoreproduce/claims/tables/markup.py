@@ -59,11 +59,14 @@ def _pipe_row(line: re.Match[str]) -> Row:
 
 
 class _HtmlTableReader(HTMLParser):
-    """Collects rows of cells with their places; an open tag ends where the next one begins."""
+    """Collects rows of cells with their places in a text, where `source` begins `at`; an open tag
+    ends where the next one begins.
+    """
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, at: int) -> None:
         super().__init__(convert_charrefs=True)
-        self.source, self.rows, self.caption = source, list[list[CellPiece]](), ""
+        self.source, self.at = source, at
+        self.rows, self.caption = list[list[CellPiece]](), ""
         self.breaks = [0, *(found.end() for found in re.finditer("\n", source))]
         self.open: tuple[int, int, int, bool] | None = None
         self.caption_at: int | None = None
@@ -111,8 +114,9 @@ class _HtmlTableReader(HTMLParser):
         start += len(text) - len(text.lstrip())
         if not self.rows:
             self.rows.append([])
+        begin = self.at + start
         self.rows[-1].append(
-            CellPiece(plain(text), start, start + len(text.strip()), columns, rows, head)
+            CellPiece(plain(text), begin, begin + len(text.strip()), columns, rows, head)
         )
 
 
@@ -121,16 +125,8 @@ def _covered_count(value: str | None) -> int:
 
 
 def _html_table(found: re.Match[str]) -> RawTable:
-    reader, at = _HtmlTableReader(found[0]), found.start()
-    rows = [
-        Row(
-            tuple(
-                CellPiece(p.text, p.start + at, p.end + at, p.columns, p.rows, p.head) for p in row
-            )
-        )
-        for row in reader.rows
-        if row
-    ]
+    reader = _HtmlTableReader(found[0], found.start())
+    rows = [Row(tuple(row)) for row in reader.rows if row]
     headed = 0
     while headed < len(rows) and all(piece.head for piece in rows[headed].pieces):
         headed += 1
@@ -139,7 +135,7 @@ def _html_table(found: re.Match[str]) -> RawTable:
     names, caption = caption_parts(reader.caption) if reader.caption else ((), "")
     return RawTable(
         tuple(rows),
-        at,
+        found.start(),
         found.end(),
         names,
         caption or reader.caption,

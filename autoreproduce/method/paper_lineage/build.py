@@ -8,6 +8,7 @@ again, and finds what it found before.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -29,7 +30,7 @@ from autoreproduce.method.paper_lineage.pick import (
     named_after_method,
     pick,
 )
-from autoreproduce.method.paper_lineage.repository import MAX_REPOSITORY_MB, Info, describe, permits
+from autoreproduce.method.paper_lineage.repository import Info, describe, permits
 from autoreproduce.method.paper_lineage.summarise import read_cited, summarise
 from autoreproduce.papers.arxiv_client import without_version
 from autoreproduce.papers.blacklist import blacklisted
@@ -52,7 +53,6 @@ class Builder:
     code: Agent
     trial: Trial
     settings: Settings
-    max_mb: int
     blank: Callable[[str], str]  # withholds what the paper claims from the code agent
 
     def cached(self, choices: list[ChosenReference]) -> list[cache.CachedPaper | None]:
@@ -159,7 +159,7 @@ class Builder:
         if refusal := self._blacklisted(url):
             entry.repository, entry.reason = url, refusal
             return
-        info = describe(url, self.trial, self.settings, self.max_mb)
+        info = describe(url, self.trial, self.settings)
         entry.repository, entry.licence, entry.commit = (
             f"https://github.com/{info.name}",
             info.licence,
@@ -230,7 +230,6 @@ def build_lineage(
     trial: Trial,
     settings: Settings,
     *,
-    max_repository_mb: int = MAX_REPOSITORY_MB,
     blank: Callable[[str], str] = str,
     titles: Sequence[str] | None = None,
 ) -> list[LineageEntry]:
@@ -244,13 +243,9 @@ def build_lineage(
     nothing else that a network can cause.
     """
     if titles is not None and not titles:
-        trial.note("lineage: none, for no choice rests on a cited paper")
-        trial.write("lineage.json", _as_json([]))
-        return []
+        return _without_any(trial, "lineage: none, for no choice rests on a cited paper")
     if paper.references and (why := obstacle(paper.references, trial, settings)):
-        trial.note(f"lineage: continuing without, and no model was asked: {why}")
-        trial.write("lineage.json", _as_json([]))
-        return []
+        return _without_any(trial, f"lineage: continuing without, and no model was asked: {why}")
     k = settings.method.k
     if titles is None:
         choices, refused = choose(task, paper, summary, research, k)
@@ -261,14 +256,23 @@ def build_lineage(
             "lineage: the paper's list of references was not found, or none was chosen: continuing "
             "without"
         )
-    builder = Builder(
-        task, own_ids(task, paper), research, code, trial, settings, max_repository_mb, blank
-    )
+    builder = Builder(task, own_ids(task, paper), research, code, trial, settings, blank)
     hits = builder.cached(choices) if choices else []
     entries = [
         builder.follow(choice, hit) for choice, hit in zip(choices, hits, strict=True)
     ] + refused
-    trial.write("lineage.json", _as_json([entry.metadata() for entry in entries]))
+    return _saved_entries(trial, entries)
+
+
+def _without_any(trial: Trial, why: str) -> list[LineageEntry]:
+    trial.note(why)
+    return _saved_entries(trial, [])
+
+
+def _saved_entries(trial: Trial, entries: list[LineageEntry]) -> list[LineageEntry]:
+    """The entries, which lineage.json has without their code."""
+    listed = [entry.metadata() for entry in entries]
+    trial.write("lineage.json", json.dumps(listed, indent=1, ensure_ascii=False) + "\n")
     return entries
 
 
@@ -281,9 +285,3 @@ def _today(trial: Trial) -> str:
     from autoreproduce.trials.trial import now
 
     return (trial.steps[-1].at if trial.steps else now())[:10]
-
-
-def _as_json(value: object) -> str:
-    import json
-
-    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"

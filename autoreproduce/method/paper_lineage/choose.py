@@ -183,7 +183,8 @@ def find_reference(title: str, references: Sequence[Reference]) -> tuple[Referen
             return matching.likeness(title, reference.title)
         return 99.0 if wanted in matching.normal(reference.text) else 0.0
 
-    return matching.best(references, score)
+    found = max(references, key=score, default=None)
+    return found, score(found) if found else 0.0
 
 
 def _prompt_line(reference: Reference) -> str:

@@ -28,13 +28,6 @@ LARGEST = 300_000  # bytes of one file that is fetched
 LFS = b"version https://git-lfs.github.com/spec/"
 
 
-class Blob(BaseModel):
-    """A file of a commit. `size` is None if it was too large to be fetched."""
-
-    path: str
-    size: int | None
-
-
 class Text(BaseModel):
     """A file's text and its true size."""
 
@@ -96,18 +89,16 @@ def _remote(folder: Path) -> str:
     return listed.decode().strip().removeprefix("remote.").removesuffix(".promisor")
 
 
-def blobs(folder: Path, commit: str) -> list[Blob]:
-    """The regular files of the commit; symbolic links and submodules are left out."""
-    found = []
+def sizes(folder: Path, commit: str) -> dict[str, int | None]:
+    """The bytes of each regular file of the commit, None where it was too large to be fetched;
+    symbolic links and submodules are left out.
+    """
+    found: dict[str, int | None] = {}
     for record in git(folder, ["ls-tree", "-r", "-l", "-z", commit], 60).split(b"\0"):
         head, _, path = record.partition(b"\t")
         if head.startswith(b"100"):
             size = head.split()[-1]
-            found.append(
-                Blob(
-                    path=path.decode("utf-8", "replace"), size=int(size) if size.isdigit() else None
-                )
-            )
+            found[path.decode("utf-8", "replace")] = int(size) if size.isdigit() else None
     return found
 
 
@@ -144,7 +135,7 @@ def fetch_commit(
     def do() -> ClonedFiles:
         try:
             clone(name, commit, folder, settings)
-            return ClonedFiles(files={b.path: b.size for b in blobs(folder, commit)})
+            return ClonedFiles(files=sizes(folder, commit))
         except (LineageError, OSError) as error:
             return ClonedFiles(error=str(error) or type(error).__name__)
 

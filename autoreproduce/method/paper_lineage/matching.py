@@ -11,16 +11,14 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from difflib import SequenceMatcher
-from typing import TypeVar
 
 SAME = 90.0  # ratio of normalised titles, 0 to 100
 # of the words that only one of them has: nets and networks are one word, zero and few are two
 SPELLING = 60.0
 CONTAINED = 95.0
 ARTICLES = frozenset({"a", "an", "the"})
-Item = TypeVar("Item")
 
 # What nearly every paper cites: knowing it teaches nothing about a field's customs.
 EVERYONES = (
@@ -106,15 +104,6 @@ def same_paper(wanted: str, found: str, authors: Sequence[str] = (), reference: 
         return False
     family = normal(authors[0]).split()[-1:]
     return bool(family) and family[0] in normal(reference).split()
-
-
-def best(items: Iterable[Item], score: Callable[[Item], float]) -> tuple[Item | None, float]:
-    """The item with the highest score, and its score; None and 0 if there is no item."""
-    scored = [(score(item), item) for item in items]
-    if not scored:
-        return None, 0.0
-    highest, item = max(scored, key=lambda pair: pair[0])
-    return item, highest
 
 
 def everyones(title: str) -> bool:

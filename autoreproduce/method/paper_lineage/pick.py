@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -149,61 +149,39 @@ def clone_folder(trial: Trial, name: str) -> Path:
 def _read_all(
     folder: Path, name: str, commit: str, paths: Sequence[str], settings: Settings
 ) -> FetchedFiles:
-    """The chosen files first and the README, whose room is reserved,
-    last.
-    """
-    files = ReadFiles(folder, commit)
+    """The chosen files first and the README, whose room is reserved, last."""
     try:
-        if not (
-            folder / "HEAD"
-        ).exists():  # a trial that was stopped and cleaned between the two steps
+        if not (folder / "HEAD").exists():  # a trial was stopped between the two steps
             clone.clone(name, commit, folder, settings)
-        files.sizes = {b.path: b.size for b in clone.blobs(folder, commit)}
+        sizes = clone.sizes(folder, commit)
     except (LineageError, OSError) as error:
-        files.remarks.append(str(error))
-        return files.result()
-    front = readme(list(files.sizes))
-    if front and front not in paths:
-        files.take(front, README)
-    for path in dict.fromkeys(paths):
-        files.take(path, PER_FILE)
-    return files.result()
-
-
-@dataclass
-class ReadFiles:
-    """The files that were read so far, within the budget of one paper."""
-
-    folder: Path
-    commit: str
-    sizes: dict[str, int | None] = field(default_factory=dict)
-    texts: dict[str, str] = field(default_factory=dict)
-    files: list[PickedFile] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
-
-    def take(self, path: str, most: int) -> None:
-        """Read one file up to `most` characters, or note why not."""
-        allowed = min(most, BUDGET - sum(map(len, self.texts.values())))
-        if allowed < LEAST:
-            self.remarks.append(
-                f"{path} was left out: the {BUDGET:,} bytes for one paper are used up"
-            )
-            return
+        return FetchedFiles(remarks=[str(error)])
+    front = readme(list(sizes))
+    beside = {front: README} if front and front not in paths else {}
+    most: dict[str, int] = beside | dict.fromkeys(paths, PER_FILE)
+    read = FetchedFiles()
+    for path, characters in most.items():
         try:
-            text = _text_of_file(self.folder, self.commit, path, self.sizes)
+            _take(read, path, characters, partial(_text_of_file, folder, commit, path, sizes))
         except LineageError as error:
-            self.remarks.append(str(error))
-            return
-        self.texts[path] = shorten(text.text, allowed)
-        cut = len(text.text) > allowed
-        self.files.append(PickedFile(path=path, lines=text.lines, bytes=text.bytes, cut=cut))
+            read.remarks.append(str(error))
+    files = sorted(read.files, key=lambda file: _is_readme(file.path))
+    return FetchedFiles(
+        files=files, code={f.path: read.code[f.path] for f in files}, remarks=read.remarks
+    )
 
-    def result(self) -> FetchedFiles:
-        """What was read, the README last."""
-        last = [f for f in self.files if _is_readme(f.path)]
-        files = [f for f in self.files if f not in last] + last
-        code = {f.path: self.texts[f.path] for f in files}
-        return FetchedFiles(files=files, code=code, remarks=self.remarks)
+
+def _take(read: FetchedFiles, path: str, most: int, text_of: Callable[[], clone.Text]) -> None:
+    """Add one file's first `most` characters, as far as the budget of one paper allows. Raises
+    LineageError if there is none to show.
+    """
+    allowed = min(most, BUDGET - sum(map(len, read.code.values())))
+    if allowed < LEAST:
+        raise LineageError(f"{path} was left out: the {BUDGET:,} bytes for one paper are used up")
+    text = text_of()
+    read.code[path] = shorten(text.text, allowed)
+    cut = len(text.text) > allowed
+    read.files.append(PickedFile(path=path, lines=text.lines, bytes=text.bytes, cut=cut))
 
 
 def _text_of_file(folder: Path, commit: str, path: str, sizes: dict[str, int | None]) -> clone.Text:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from autoreproduce.config import Settings
     from autoreproduce.trials.trial import Trial
 
-MAX_REPOSITORY_MB = 1_000
+MOST_MB = 1_000  # of a repository
 SECONDS = 30  # of one request
 PERMISSIVE = frozenset(
     {
@@ -97,13 +97,12 @@ def permits(licence: str | None) -> str:
     return ""
 
 
-def describe(url: str, trial: Trial, settings: Settings, max_mb: int = MAX_REPOSITORY_MB) -> Info:
+def describe(url: str, trial: Trial, settings: Settings) -> Info:
     """GitHub's facts about the repository, and whether it is refused. One step of the trial."""
-    asked = {"repository": url, "max_mb": max_mb}
-    return trial.fetch(Info, "lineage/github", asked, lambda: ask_github(url, settings, max_mb))
+    return trial.fetch(Info, "lineage/github", url, lambda: ask_github(url, settings))
 
 
-def ask_github(url: str, settings: Settings, max_mb: int) -> Info:
+def ask_github(url: str, settings: Settings) -> Info:
     """What GitHub says, or why not: never an error."""
     from github import GithubException
 
@@ -115,7 +114,7 @@ def ask_github(url: str, settings: Settings, max_mb: int) -> Info:
         )
     client = _client(settings)
     try:
-        _fill(info, client.get_repo(info.name), max_mb)
+        _fill(info, client.get_repo(info.name))
     except LineageError as error:
         info.refused = str(error)
     except GithubException as error:
@@ -146,7 +145,7 @@ def _client(settings: Settings) -> Github:
     )
 
 
-def _fill(info: Info, repository: Repository, max_mb: int) -> None:
+def _fill(info: Info, repository: Repository) -> None:
     """Ask for facts until a rule refuses the repository, which is a LineageError."""
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", repository.full_name, re.ASCII):
         raise LineageError(f"GitHub calls {info.name} by a name that none has")
@@ -155,10 +154,9 @@ def _fill(info: Info, repository: Repository, max_mb: int) -> None:
     info.licence = repository.license.spdx_id if repository.license else None
     if repository.archived:
         info.notes.append("the repository is archived")
-    if info.size_mb > max_mb:
-        raise LineageError(
-            f"{info.name} has {info.size_mb:,.0f} MB, more than the {max_mb:,} MB allowed"
-        )
+    if info.size_mb > MOST_MB:
+        size = f"{info.size_mb:,.0f} MB, more than the {MOST_MB:,} MB allowed"
+        raise LineageError(f"{info.name} has {size}")
     info.commit = _head_commit(repository)
     if refusal := permits(info.licence):
         raise LineageError(f"{info.name}: {refusal}")

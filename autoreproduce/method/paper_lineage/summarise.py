@@ -70,11 +70,11 @@ def _text_and_body(found: LocatedPaper, settings: Settings, folder: Path) -> tup
         paper = papers.read_arxiv_text(settings, found.arxiv_id, folder)
         return paper.text, paper.body
     from autoreproduce.models.servers import is_local
-    from autoreproduce.papers.files import pdf_parts
+    from autoreproduce.papers.files import pdf_paper
 
     inward = is_local(settings.papers.semantic_scholar_api)
     download(str(found.pdf), folder / "paper.pdf", inward=inward)
-    text = confined(pdf_parts, folder / "paper.pdf", folder, False, what=str(found.pdf)).text
+    text = confined(pdf_paper, folder / "paper.pdf", folder, False, what=str(found.pdf)).text
     return text, text
 
 

@@ -33,6 +33,7 @@ from autoreproduce.method.paper_lineage import (
     cache,
     clone,
     render,
+    repository,
     table,
 )
 from autoreproduce.method.paper_lineage.extract import extract
@@ -384,13 +385,16 @@ def test_an_empty_repository(world: World) -> None:
 
 
 @pytest.mark.slow
-def test_a_repository_of_two_gigabytes_is_not_cloned(world: World) -> None:
+def test_a_repository_of_two_gigabytes_is_not_cloned(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     put_repository(world, {"LICENSE": MIT, "model.py": PROGRAM}, size=2_000_000)
     entry = only(world)
     assert entry.reason == "ann/waves has 2,000 MB, more than the 1,000 MB allowed"
     assert not any("upload-pack" in path for path in world.github.seen)
     shutil.rmtree(world.settings.cache_dir / "lineage")
-    assert world.build("larger", max_repository_mb=3_000)[0].status == "code"
+    monkeypatch.setattr(repository, "MOST_MB", 3_000)
+    assert world.build("larger")[0].status == "code"
 
 
 @pytest.mark.slow

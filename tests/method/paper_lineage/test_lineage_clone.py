@@ -38,7 +38,7 @@ def test_the_clone_is_bare_shallow_and_leaves_large_files_out(
     commit = make_repository(server.repos, "ann/waves", files)
     folder = tmp_path / "clone"
     clone.clone("ann/waves", commit, folder, settings_for(server, tmp_path))
-    sizes = {b.path: b.size for b in clone.blobs(folder, commit)}
+    sizes = clone.sizes(folder, commit)
     assert sizes == {"a.py": 60, "blank.py": 0, "data.bin": None, "é ü.py": 6}
     assert sum(f.stat().st_size for f in folder.rglob("*") if f.is_file()) < 100_000
     assert clone.read(folder, commit, "a.py").text == PROGRAM
@@ -72,7 +72,7 @@ def test_links_and_hooks_of_a_repository_do_nothing(server: GitHubServer, tmp_pa
 
     commit = make_commit(folder)
     clone.clone("ann/evil", commit, tmp_path / "clone", settings_for(server, tmp_path))
-    assert [b.path for b in clone.blobs(tmp_path / "clone", commit)] == [".gitattributes"]
+    assert list(clone.sizes(tmp_path / "clone", commit)) == [".gitattributes"]
 
 
 def test_a_commit_that_is_not_there(server: GitHubServer, tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_a_repository_that_was_renamed_or_is_spelt_otherwise(
     server: GitHubServer, tmp_path: Path
 ) -> None:
     make_repository(server.repos, "ann/waves", {"a.py": PROGRAM, "LICENSE": MIT})
-    info = ask_github("https://github.com/ann/waves", settings_for(server, tmp_path), 100)
+    info = ask_github("https://github.com/ann/waves", settings_for(server, tmp_path))
     assert (info.name, info.licence, info.refused, info.branch) == ("ann/waves", "MIT", "", "main")
 
 
@@ -156,7 +156,7 @@ def test_a_repository_that_was_renamed_or_is_spelt_otherwise(
 def test_an_api_that_is_not_githubs(server: GitHubServer, tmp_path: Path) -> None:
     for api in ("http://127.0.0.1:9/api", f"{server.url}/elsewhere"):
         settings = Settings(github_api=api, cache_dir=tmp_path)
-        info = ask_github("https://github.com/ann/waves", settings, 100)
+        info = ask_github("https://github.com/ann/waves", settings)
         assert info.refused
         assert "\n" not in info.refused
 
