@@ -21,8 +21,8 @@ from autoreproduce.claims.observed import Value
 from autoreproduce.claims.plain import plain
 from autoreproduce.claims.tables.cells import WORDS_BEHIND
 from autoreproduce.errors import CommandError
-from autoreproduce.files.bounded import LARGEST_REPLY, parse_json, yaml_value
-from autoreproduce.models.fenced import DATA_LANGUAGES, fenced_blocks
+from autoreproduce.files.bounded import LARGEST_REPLY, parse_json
+from autoreproduce.models.fenced import DATA_LANGUAGES, fenced_blocks, yaml_in_reply
 from autoreproduce.models.replies import storable
 
 Item = TypeVar("Item")
@@ -97,7 +97,7 @@ def read_fenced(reply: str) -> Any:
     except ValueError as error:
         raise CommandError(f"the JSON cannot be read: {error}") from None
     try:
-        return storable(yaml_value(text, verbatim=True)[1])
+        return storable(yaml_in_reply(text))
     except (yaml.YAMLError, ValueError) as error:
         if not blocks and (data := _without_prose(text)) != text:
             return read_fenced(data)

@@ -1,5 +1,5 @@
-"""Data in a model's reply: its fenced blocks, found by one scan of its lines, and JSON as models
-write it, with comments and commas after the last item.
+"""Data in a model's reply: its fenced blocks, found by one scan of its lines, and JSON and YAML as
+models write them: with comments and commas after the last item, and with bare colons in a text.
 
 For code, whose blocks hold fences of their own, see `agents/fences.py`.
 """
@@ -8,10 +8,14 @@ import json
 import re
 from typing import Any, NamedTuple
 
-from autoreproduce.files.bounded import LARGEST_REPLY, parse_json
+import yaml
+
+from autoreproduce.files.bounded import LARGEST_REPLY, parse_json, yaml_value
 
 # A string comes first, so that nothing inside one is taken for the others.
 _PARTS = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.{0,2000}?\*/|,(?=\s*[\]}])', re.DOTALL)
+# A field whose text isn't quoted and holds a colon, as in `place: from "Table 2: errors"`.
+_BARE_COLON = re.compile(r"^([ \t]*(?:- )?\w+:[ \t]+)(?![\s\"'|>\[{&*!])(.*:[ \t].*)$", re.M)
 
 
 def json_in_reply(text: str) -> Any:
@@ -29,8 +33,27 @@ def json_in_reply(text: str) -> Any:
         return _read(plain)
 
 
+def yaml_in_reply(text: str) -> Any:
+    """The value of a YAML text in a reply, every scalar as text.
+
+    Raises yaml.YAMLError or ValueError if it cannot be read, also with texts that hold a bare
+    colon in quotes.
+    """
+    try:
+        return yaml_value(text, verbatim=True)[1]
+    except yaml.YAMLError:
+        quoted = _BARE_COLON.sub(_in_quotes, text)
+        if quoted == text:
+            raise
+        return yaml_value(quoted, verbatim=True)[1]
+
+
 def _read(text: str) -> Any:
     return parse_json(text, finite=True, unique=True, largest=LARGEST_REPLY)
+
+
+def _in_quotes(found: re.Match[str]) -> str:
+    return found[1] + json.dumps(found[2], ensure_ascii=False)
 
 
 def _string_alone(found: re.Match[str]) -> str:

@@ -99,12 +99,12 @@ def test_a_resumed_trial_counts_what_it_spent_and_refuses_another_prompt(tmp_pat
         first = agent(tmp_path, server.base_url)
         first.ask("ask", what="it")
         spent = first.budget.spent_dollars
-        first.journal.release()
+        first.journal.close()
         second = agent(tmp_path, server.base_url)
         assert second.ask("ask", what="it") == "one"
         assert len(server.requests) == 1
         assert second.budget.spent_dollars == spent > 0
-        second.journal.release()
+        second.journal.close()
         third = agent(tmp_path, server.base_url)
         with pytest.raises(TrialError, match="asked differently"):
             third.ask("ask", what="something else")

@@ -136,7 +136,7 @@ def test_an_error_names_item_and_field(change: tuple[str, str], message: str) ->
         ("", "empty"),
         ("I cannot find any.", "must hold a list"),
         ("```yaml\n[]\n```", "must hold a list"),
-        ("```yaml\n- a: b: c\n```", "cannot be read"),
+        ("```yaml\n- a: [b\n```", "cannot be read"),
         ('```json\n[{"a": 1, "a": 2}]\n```', "is given twice"),
         ("```yaml\n- a: 1\n```\n```yaml\n- b: 1\n```", "2 fenced blocks"),
     ],
