@@ -109,3 +109,29 @@ def test_the_kernels_tests_pass_without(tree: Path, names: list[str]) -> None:
     if names == list(SHIPPED):  # the whole way, once: each alone would take a minute more
         pytest_in(tree, "-k", "not quick", *(f"tests/{name}" for name in RUN))
         pytest_in(tree, "-m", "house", "tests/test_house.py")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("import sys; sys.exit(3)", "SystemExit: 3"),
+        ("import nowhere_to_be_found", "ModuleNotFoundError: No module named"),
+        ("plugin = 1", "TypeError: odd:plugin isn't a Plugin"),
+    ],
+)
+def test_a_plugin_that_cannot_be_loaded_is_named_and_left_out(
+    tmp_path: Path, text: str, why: str
+) -> None:
+    (tmp_path / "odd.py").write_text(text)
+    (info := tmp_path / "odd-1.dist-info").mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: odd\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[autoreproduce.plugins]\nodd = odd:plugin\n")
+    done = subprocess.run(
+        [sys.executable, "-c", "from autoreproduce.plugins import installed; print(*installed())"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )
+    assert done.returncode == 0 and "odd" not in done.stdout and done.stdout.strip()
+    assert f"The plugin odd is left out: odd:plugin: {why}" in done.stderr
+    assert "repair its package, or uninstall it" in done.stderr

@@ -63,8 +63,12 @@ def installed() -> Mapping[str, Plugin]:
             plugin = point.load()
             if not isinstance(plugin, Plugin):
                 raise TypeError(f"{point.value} isn't a Plugin")
-        except Exception as error:  # somebody else's package
-            print(f"The plugin {point.name} is left out: {error}", file=sys.stderr)
+        except (Exception, SystemExit) as error:  # somebody else's package
+            why = f"{point.value}: {type(error).__name__}: {error}"
+            print(
+                f"The plugin {point.name} is left out: {why}: repair its package, or uninstall it",
+                file=sys.stderr,
+            )
             continue
         found[point.name] = plugin
     return found
