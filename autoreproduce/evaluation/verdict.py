@@ -11,9 +11,9 @@ from statistics import fmean
 from autoreproduce.claims.choices import Choice, incomparable
 from autoreproduce.claims.claim import Claim, ClaimsFile, Rules
 from autoreproduce.claims.plain import letters_alone
+from autoreproduce.claims.verdicts.all_claims import judge_all
 from autoreproduce.claims.verdicts.comparable import MeasuredAs
 from autoreproduce.claims.verdicts.intervals import mean_interval
-from autoreproduce.claims.verdicts.judging import judge_all
 from autoreproduce.claims.verdicts.orderings import judge_orderings
 from autoreproduce.claims.verdicts.overall import Method, Overall, overall
 from autoreproduce.claims.verdicts.readings import ReadingsVerdict

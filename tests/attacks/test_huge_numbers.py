@@ -9,8 +9,8 @@ from autoreproduce.claims.choices import Choice, alike, differences, ratio, shap
 from autoreproduce.claims.claim import Claim, ClaimsFile
 from autoreproduce.claims.numbers import number_of
 from autoreproduce.claims.replies import read_choices
+from autoreproduce.claims.verdicts.all_claims import judge_all
 from autoreproduce.claims.verdicts.comparable import MeasuredAs
-from autoreproduce.claims.verdicts.judging import judge_all
 from autoreproduce.claims.verdicts.orderings import judge_orderings
 from autoreproduce.claims.verdicts.trial_verdict import SeedRun
 from autoreproduce.evaluation.structure.compare import compare

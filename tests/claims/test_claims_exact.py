@@ -8,8 +8,8 @@ from autoreproduce.claims.claim import Claim, Spread
 from autoreproduce.claims.numbers import is_misprint
 from autoreproduce.claims.replies import read_claims
 from autoreproduce.claims.user_claims import read_user_claim, with_user_claims
+from autoreproduce.claims.verdicts.all_claims import digits, judge_all
 from autoreproduce.claims.verdicts.comparable import MeasuredAs, beside
-from autoreproduce.claims.verdicts.judging import digits, judge_all
 from autoreproduce.claims.verdicts.overall import overall
 from autoreproduce.errors import UsageError
 from tests.claims.claim_maker import claim, file_of

@@ -4,6 +4,7 @@ import pytest
 from claim_maker import claim, file_of
 
 from autoreproduce.claims.verdicts.comparable import MeasuredAs
+from autoreproduce.claims.verdicts.one_claim import Verdict
 from autoreproduce.claims.verdicts.orderings import (
     judge_ordering,
     judge_orderings,
@@ -11,7 +12,6 @@ from autoreproduce.claims.verdicts.orderings import (
     sign_test,
 )
 from autoreproduce.claims.verdicts.overall import Method, Overall, overall
-from autoreproduce.claims.verdicts.verdict import Verdict
 
 OURS = claim(94.3)
 ALPHA = claim(92.0, id="alpha", row=("Alpha",), is_baseline=True)

@@ -9,7 +9,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from autoreproduce.claims.verdicts.comparable import MeasuredAs
-from autoreproduce.claims.verdicts.verdict import Baseline, Verdict, judge
+from autoreproduce.claims.verdicts.one_claim import Baseline, Verdict, judge
 
 RANK = ["reproduced", "close", "untestable", "off", "opposite"]
 VALUE = st.floats(min_value=1.0, max_value=90.0)

@@ -7,6 +7,7 @@ import pytest
 from claim_maker import claim, file_of, std
 
 from autoreproduce.claims.claim import Claim, Rules, Spread
+from autoreproduce.claims.verdicts.all_claims import judge_all
 from autoreproduce.claims.verdicts.comparable import MeasuredAs
 from autoreproduce.claims.verdicts.intervals import (
     cap,
@@ -14,8 +15,7 @@ from autoreproduce.claims.verdicts.intervals import (
     paper_deviation,
     prediction_interval,
 )
-from autoreproduce.claims.verdicts.judging import judge_all
-from autoreproduce.claims.verdicts.verdict import Baseline, judge
+from autoreproduce.claims.verdicts.one_claim import Baseline, judge
 
 RULES = Rules()
 

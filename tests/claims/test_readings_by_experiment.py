@@ -7,10 +7,10 @@ from two_experiments import BAD, GOOD, READINGS, opened, result, verdict
 from autoreproduce.claims.choices import Alternative, Choice
 from autoreproduce.claims.readings import open_choices, paired_readings, single_readings
 from autoreproduce.claims.verdicts.comparable import MeasuredAs
+from autoreproduce.claims.verdicts.one_claim import judge
 from autoreproduce.claims.verdicts.overall import overall
 from autoreproduce.claims.verdicts.readings import ReadingsVerdict
 from autoreproduce.claims.verdicts.trial_verdict import JudgedClaim
-from autoreproduce.claims.verdicts.verdict import judge
 from autoreproduce.evaluation.report.specification import specification_curves
 from autoreproduce.evaluation.report.verdict_words import trial_sentence
 from autoreproduce.runner.readings import seconds_unasked

@@ -5,10 +5,10 @@ from claim_maker import claim
 from autoreproduce.claims.choices import Alternative
 from autoreproduce.claims.readings import OpenChoice
 from autoreproduce.claims.verdicts.comparable import MeasuredAs
+from autoreproduce.claims.verdicts.one_claim import judge
 from autoreproduce.claims.verdicts.overall import overall
 from autoreproduce.claims.verdicts.readings import ReadingClaim, ReadingResult, ReadingsVerdict
 from autoreproduce.claims.verdicts.trial_verdict import JudgedClaim, TrialVerdict
-from autoreproduce.claims.verdicts.verdict import judge
 
 GOOD, BAD = ("reproduced", 0.0), ("off", -0.1)
 OF = {"a": "Table 1", "b": "Table 1", "c": "Table 2"}

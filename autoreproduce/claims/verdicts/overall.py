@@ -10,8 +10,8 @@ from typing import Literal
 from pydantic import Field
 
 from autoreproduce.claims.claim import Claim, Frozen
+from autoreproduce.claims.verdicts.one_claim import Verdict
 from autoreproduce.claims.verdicts.orderings import OrderVerdict
-from autoreproduce.claims.verdicts.verdict import Verdict
 
 OverallWord = Literal["reproduced", "partly", "not reproduced", "not comparable", "not measured"]
 Require = Literal["reproduced", "partly"]

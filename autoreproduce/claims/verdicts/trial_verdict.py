@@ -9,10 +9,10 @@ from typing import Literal
 from pydantic import Field
 
 from autoreproduce.claims.claim import CLAIMS, Claim, Frozen, claims_of
+from autoreproduce.claims.verdicts.one_claim import Verdict
 from autoreproduce.claims.verdicts.orderings import OrderVerdict
 from autoreproduce.claims.verdicts.overall import Overall
 from autoreproduce.claims.verdicts.readings import ReadingsVerdict
-from autoreproduce.claims.verdicts.verdict import Verdict
 from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.files.bounded import LARGEST_JSON
 from autoreproduce.files.shared import read_plain

@@ -13,8 +13,8 @@ from autoreproduce.evaluation.report.wording import band, number, percent
 
 if TYPE_CHECKING:
     from autoreproduce.claims.claim import Claim
+    from autoreproduce.claims.verdicts.one_claim import Verdict
     from autoreproduce.claims.verdicts.trial_verdict import JudgedClaim, Level, TrialVerdict
-    from autoreproduce.claims.verdicts.verdict import Verdict
 
 
 FILLED = 0.5  # share of a grid's cells at which its rows are told apart by their columns

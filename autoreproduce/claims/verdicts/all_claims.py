@@ -22,8 +22,8 @@ from autoreproduce.claims.verdicts.comparable import (
     scale_slip,
 )
 from autoreproduce.claims.verdicts.intervals import at_most, margin
+from autoreproduce.claims.verdicts.one_claim import Baseline, Verdict, judge
 from autoreproduce.claims.verdicts.statements import with_differences
-from autoreproduce.claims.verdicts.verdict import Baseline, Verdict, judge
 
 CHANCE = 1e-3  # at most, of as many exact agreements
 FREE_DIGITS = 2  # that say nothing, since numbers within the margin share them
