@@ -29,7 +29,8 @@ def load_class(name: str, place: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise _not_loaded(name, error, module) from error
-        what, fix = f"there is no module {error.name}", "put the folder that holds it on PYTHONPATH"
+        what = f"there is no module {error.name}"
+        fix = "correct its name, or put its folder on PYTHONPATH"
     except Exception as error:  # somebody else's code
         if not isinstance(error, AttributeError) or module not in sys.modules:
             raise _not_loaded(name, error, module) from error

@@ -71,7 +71,7 @@ def code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 UNLOADABLE = {
     "count": r"unknown solver count: .*agent:NAME, or your own as module:Class",
     "autoreprduce": r"did you mean autoreproduce\? ",
-    "nosuch:Counts": r"no module nosuch\): put the folder that holds it on PYTHONPATH",
+    "nosuch:Counts": r"no module nosuch\): correct its name, or put its folder on PYTHONPATH",
     "own_counts:Cuonts": r"own_counts\.py has no Cuonts\): did you mean Counts\? ",
     "own_broken:X": r"No module named 'no_such_package' in .*own_broken\.py, line 2\): install ",
     "own_syntax:X": r"SyntaxError.* in .*own_syntax\.py, line 3\): correct it there",
