@@ -100,7 +100,7 @@ def _from_anywhere(
     settings: Settings, place: Path, arxiv_id: str | None, file: Path | None, digest: str | None
 ) -> Paper:
     if file is not None:
-        found = _parts_of_file(settings, file, place)
+        found = _paper_of_file(settings, file, place)
         save_copy(file, place / f"original{file.suffix}")
         sentence = f"The paper's text is from {_origin(settings, found)} ({file.name})."
         return _noted(found, arxiv_id, sentence)
@@ -138,7 +138,7 @@ def _from_digest(digest: str) -> Paper:
     )
 
 
-def _parts_of_file(settings: Settings, file: Path, place: Path) -> Paper:
+def _paper_of_file(settings: Settings, file: Path, place: Path) -> Paper:
     """A file of others, read in a process with limits; MinerU is one already."""
     found = _confined(read_file, file, place, settings.papers.mineru, what=file)
     if settings.papers.mineru and found.source == "mineru":
@@ -208,7 +208,7 @@ def _from_pdf(settings: Settings, place: Path, arxiv_id: str) -> Paper:
                 f"arXiv answered with something that isn't a PDF of {arxiv_id}",
                 fix="give --paper FILE",
             )
-    return _parts_of_file(settings, pdf, place)
+    return _paper_of_file(settings, pdf, place)
 
 
 def _stem(arxiv_id: str) -> str:

@@ -102,7 +102,8 @@ def _close_accounts(outcome: Outcome, trial: Trial, task: Task, seconds: float) 
     outcome.seconds = round(max(seconds, sum(step.seconds for step in trial.steps)), 1)
     for name, steps in by_phase(trial.steps).items():
         sums = sums_of(steps)
-        outcome.phases.setdefault(name, {}).update({**sums, "cost": sums.pop("dollars")})
+        sums["cost"] = sums.pop("dollars")
+        outcome.phases.setdefault(name, {}).update(sums)
     if outcome.metric is not None:
         _compare(outcome, task)
 

@@ -82,13 +82,13 @@ class Axis(Answer):
 Points = TypeVar("Points", list[PaperPoint], list[MixedPoint])
 
 
-def _five(points: Points) -> Points:
+def _all_five_points(points: Points) -> Points:
     if sorted(point.number for point in points) != [1, 2, 3, 4, 5]:
         raise ValueError("give each of the points 1 to 5 once")
     return points
 
 
-def _four(axes: list[Axis]) -> list[Axis]:
+def _all_four_axes(axes: list[Axis]) -> list[Axis]:
     if sorted(axis.axis for axis in axes) != sorted(AXES):
         raise ValueError(f"give each of these axes once: {', '.join(AXES)}")
     return axes
@@ -97,19 +97,19 @@ def _four(axes: list[Axis]) -> list[Axis]:
 class PaperVerdict(Answer):
     """The paper level: the sum of five points."""
 
-    points: Annotated[list[PaperPoint], AfterValidator(_five)]
+    points: Annotated[list[PaperPoint], AfterValidator(_all_five_points)]
 
 
 class MixedVerdict(Answer):
     """The mixed level: the sum of five points."""
 
-    points: Annotated[list[MixedPoint], AfterValidator(_five)]
+    points: Annotated[list[MixedPoint], AfterValidator(_all_five_points)]
 
 
 class CodeVerdict(Answer):
     """The code level: the sum of four axes."""
 
-    axes: Annotated[list[Axis], AfterValidator(_four)]
+    axes: Annotated[list[Axis], AfterValidator(_all_four_axes)]
 
 
 def band_of(score: int, bands: tuple[tuple[int, int, str], ...] = POINT_BANDS) -> str:
