@@ -190,6 +190,9 @@ class SandboxSettings(SettingsSection):
     build_base: str = setting(
         "python:3.11-slim", "the image ours is built from", RUNS, resumes=True
     )
+    build_debian_packages: str = setting(
+        "", "packages our image has beside Python, as 'r-base-core g++'", RUNS, resumes=True
+    )
     build_ca_bundle: Path | None = setting(
         None, "more certificate authorities to trust", RUNS, resumes=True
     )

@@ -56,7 +56,7 @@ from autoreproduce.runner.hub_data import local_data
 from autoreproduce.runner.open_models import has_more_time
 from autoreproduce.runner.runtime import Runtime
 from autoreproduce.runner.seeds import missing_seeds
-from autoreproduce.sandboxes.package_lists import read_requirements, with_packages
+from autoreproduce.sandboxes.package_lists import last_commit, read_requirements, with_packages
 from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.task import Task
 from autoreproduce.trials.begun import note_begun, refuse_foreign
@@ -240,6 +240,7 @@ def submitted_trial(job: Job, runtime: Runtime) -> tuple[Path, Task]:
     with opened_source(job.of_program.code) as root:
         program = submitted_program(job, runtime, root)
         carried = _carried(job, runtime, root) if run else None
+        written = last_commit(root) if run else ""
         folder = job.out or submission_folder(
             program, task, job.settings.runs_dir, run, job.of_program.system, carried
         )
@@ -256,13 +257,15 @@ def submitted_trial(job: Job, runtime: Runtime) -> tuple[Path, Task]:
         )
     try:
         if trial.result is None or (run and _lacks_runs(trial, run.command, job.settings)):
-            _end(job, runtime, trial, task, run)
+            _end(job, runtime, trial, task, run, written)
     finally:
         trial.close()
     return folder, task
 
 
-def _end(job: Job, runtime: Runtime, trial: Trial, task: Task, run: OutsideRun | None) -> None:
+def _end(
+    job: Job, runtime: Runtime, trial: Trial, task: Task, run: OutsideRun | None, written: str
+) -> None:
     """Run the program if asked to, measure what it left, and write its result.
 
     A program whose number is read from its own words sees the test targets: with decoys in their
@@ -271,7 +274,7 @@ def _end(job: Job, runtime: Runtime, trial: Trial, task: Task, run: OutsideRun |
     sandboxes = SandboxSetup.of_trial(trial.folder, job.settings, task.data_dir, note=runtime.note)
     if run and not run.metric_from:
         sandboxes = benchmark_of(task).ready(task, sandboxes).of_draw(job.of_program.draw)
-    sandboxes = with_packages(sandboxes, run.packages if run else ())
+    sandboxes = with_packages(sandboxes, run.packages if run else (), written)
     if run:
         write_outside_run(trial, run)
         submission = run_submission(trial, task, job.settings, run, sandboxes)

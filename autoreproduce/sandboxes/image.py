@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING, Any
 from filelock import FileLock
 
 from autoreproduce.config import Settings, digest
-from autoreproduce.errors import SandboxError
+from autoreproduce.errors import SandboxError, UsageError
 from autoreproduce.sandboxes import inside
 
 if TYPE_CHECKING:
@@ -181,7 +181,20 @@ def _ingredients(settings: Settings) -> dict[str, Any]:
     constraints = (
         settings.sandbox.build_constraints.read_text() if settings.sandbox.build_constraints else ""
     )
-    return {"files": files, "base": settings.sandbox.build_base, "constraints": constraints}
+    found = {"files": files, "base": settings.sandbox.build_base, "constraints": constraints}
+    debian = _debian_packages(settings)
+    return found | ({"debian": debian} if debian else {})
+
+
+def _debian_packages(settings: Settings) -> str:
+    """Their names in order, with spaces between. Raises UsageError for what is no name."""
+    names = settings.sandbox.build_debian_packages.replace(",", " ").split()
+    if wrong := [name for name in names if not re.fullmatch(r"[a-z0-9][a-z0-9+.-]+", name)]:
+        raise UsageError(
+            f"{wrong[0]!r:.60} is no name of a Debian package",
+            fix="name them as apt does, as 'r-base-core r-cran-mgcv g++'",
+        )
+    return " ".join(sorted(set(names)))
 
 
 def _recipe(settings: Settings) -> list[Path]:
@@ -201,6 +214,7 @@ def _arguments(settings: Settings) -> dict[str, str]:
         "BASE": settings.sandbox.build_base,
         "DEVICE": "cuda" if settings.sandbox.gpus else "cpu",
         "FIND_LINKS": links,
+        "DEBIAN_PACKAGES": _debian_packages(settings),
     }
 
 

@@ -16,7 +16,6 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Protocol
@@ -217,8 +216,7 @@ class Fetching:
         if known is not None and not self.cache.put_into(wheels, known):
             return Execution(packages.command, 0, "", "", 0.0)
         report = self.folder / "report.json"
-        can = int(version("pip").partition(".")[0]) >= 26
-        before = ["--uploaded-prior-to", packages.before] if packages.before and can else []
+        before = ["--uploaded-prior-to", packages.before] if packages.before else []
         done = self._pip(["install", *before, "--dry-run", "--report", str(report),
                           *packages.arguments], end)  # fmt: skip
         if not done.ok:

@@ -6,18 +6,26 @@ import json
 import shutil
 import subprocess
 import sys
+import threading
 import zipfile
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import date
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sandbox_fixtures import settings_for
 from sandbox_helpers import DOCKER
 
 from autoreproduce.contracts import Packages
 from autoreproduce.errors import CommandError
 from autoreproduce.files.handed_over import PACKAGE
+from autoreproduce.sandboxes.package_lists import TAKES_DATES, age_words, cap, with_packages
 from autoreproduce.sandboxes.policy import check_install
+from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.sandboxes.wheels import ASK
 
 ALLOWED = "pip,uv,conda"
@@ -111,6 +119,76 @@ def test_a_requirement_of_its_time_is_read_as_it_was_then(
     assert done.ok, done.stderr
     said = sandbox.execute("python -c 'import otherthing; print(otherthing.word)'", 20)
     assert said.stdout == "other\n"
+
+
+@pytest.fixture
+def dated_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """An index with `agedthing` 1.0 of 2020 and 2.0 of 2025, as PEP 700 dates them."""
+    wheel(tmp_path / "wheels", "agedthing", "1.0", "word = 'of its time'")
+    wheel(tmp_path / "wheels", "agedthing", "2.0", "word = 'today'")
+    uploaded = {"1.0": "2020-02-01T00:00:00Z", "2.0": "2025-02-01T00:00:00Z"}
+
+    class Index(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            name = self.path.rpartition("/")[2]
+            if name.endswith(".whl"):
+                kind, body = "application/zip", (tmp_path / "wheels" / name).read_bytes()
+            else:
+                files = [
+                    {"filename": f"agedthing-{each}-py3-none-any.whl", "upload-time": when}
+                    | {"url": f"/files/agedthing-{each}-py3-none-any.whl", "hashes": {}}
+                    for each, when in uploaded.items()
+                ]
+                listed = {"meta": {"api-version": "1.1"}, "name": "agedthing", "files": files}
+                kind, body = "application/vnd.pypi.simple.v1+json", json.dumps(listed).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Index)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{server.server_port}/simple")
+    for other in ("PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_NO_INDEX"):
+        monkeypatch.delenv(other, raising=False)
+    yield
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not TAKES_DATES, reason="this pip knows no dates of an index")
+@pytest.mark.parametrize(
+    ("listed", "written", "word"),
+    [
+        ("agedthing", "2021-05-01", "of its time"),
+        ("agedthing", "", "today"),  # a folder without a history
+        ("agedthing==2.0", "2021-05-01", "today"),  # pinned, and younger than the code
+    ],
+)
+def test_packages_without_a_version_are_installed_as_old_as_the_code(
+    dated_index: None, tmp_path: Path, listed: str, written: str, word: str
+) -> None:
+    notes = list[str]()
+    settings = settings_for("process", cache_dir=tmp_path / "cache")
+    own = with_packages(
+        SandboxSetup(settings, tmp_path / "packages", note=notes.append), [listed], written
+    )
+    with closing(own.open(tmp_path / "workspace")) as sandbox:
+        done = sandbox.execute("python -c 'import agedthing; print(agedthing.word)'", 20)
+    assert done.stdout == f"{word}\n"
+    assert any("those of before" in each for each in notes) == bool(written)
+
+
+def test_an_old_pip_says_that_it_takes_todays_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("autoreproduce.sandboxes.package_lists.TAKES_DATES", False)
+    assert cap("2019-05-01", "3.11") == ""
+    assert "pip 26 or later chooses" in age_words("2019-05-01", "")
+    assert age_words("", "") == "" and age_words(date.today().isoformat(), "") == ""
 
 
 @pytest.mark.slow

@@ -58,7 +58,7 @@ from autoreproduce.plugins.verify.output_places import (
 )
 from autoreproduce.plugins.verify.run_patches import Patched, from_python2, patched
 from autoreproduce.plugins.verify.run_plan import PlannedCommand, RunPlan, data_words, python_for
-from autoreproduce.plugins.verify.runnable import cap, declared_packages, last_commit, why_it_failed
+from autoreproduce.plugins.verify.runnable import declared_packages, why_it_failed
 from autoreproduce.plugins.verify.settings_beside import COLUMNS, settings_beside
 from autoreproduce.plugins.verify.shown_code import (
     MOST_SHOWN,
@@ -66,6 +66,7 @@ from autoreproduce.plugins.verify.shown_code import (
     files_asked_for,
     shown_code,
 )
+from autoreproduce.sandboxes.package_lists import age_words, cap, last_commit, own_python
 from autoreproduce.task import Metric
 from autoreproduce.trials.metric_source import PRINTED
 from autoreproduce.trials.run import Run, run_program
@@ -435,6 +436,8 @@ class HandedInCode:
             changed = patched(tree, plan.patches, converted)
             if driver := self._own_driver() or plan.driver:
                 changed.files[DRIVER] = driver
+            if plan.packages and (words := age_words(date, cap(date, python or own))):
+                self.notes.append(words)
             error = self._install(plan, python, cap(date, python or own), sandbox, trial)
             if not error:
                 return plan, python, changed
@@ -510,8 +513,6 @@ class HandedInCode:
         asked += f" # before {before}" if before and plan.packages else ""
         if asked in self.failed_lists:
             return self.failed_lists[asked]
-        if before and plan.packages:
-            self.notes.append(f"packages without a version are those of before {before}")
         if asked == self.installed:
             return ""
         self.installed = asked
@@ -752,11 +753,7 @@ def _how_it_ended(run: ExecutionResult, broken: list[str]) -> str:
 def _pythons(sandbox: Sandbox, trial: Trial) -> tuple[str, list[str]]:
     """The sandbox's own version of Python and those that it may run; kept for a later run."""
     if not (trial.folder / "pythons.json").exists():
-        ask = "python -c 'import sys; print(\"%d.%d\" % sys.version_info[:2])'"
-        found: list[Any] = [
-            sandbox.execute(ask, 60).stdout.strip(),
-            getattr(sandbox, "pythons", list)(),
-        ]
+        found: list[Any] = [own_python(sandbox), getattr(sandbox, "pythons", list)()]
         trial.write("pythons.json", json.dumps(found))
     own, there = parse_json(read_text(trial.folder, "pythons.json"))
     return own, there

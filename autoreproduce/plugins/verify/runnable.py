@@ -6,13 +6,11 @@ import re
 import shutil
 from collections import Counter
 from dataclasses import dataclass
-from datetime import date, timedelta
 from pathlib import Path, PurePosixPath
 
 from autoreproduce.config import Settings
-from autoreproduce.errors import AutoReproduceError, UsageError
+from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.judging.submitted_code import SKIPPED, own_entries
-from autoreproduce.files.git_process import NO_CONFIGURATION, run_git
 from autoreproduce.files.tree import Tree
 from autoreproduce.sandboxes import why_not
 from autoreproduce.sandboxes.package_files import PackageList, first_list, is_package_file
@@ -23,16 +21,21 @@ LANGUAGES = {
     ".scala": "Scala", ".c": "C", ".cc": "C++", ".cpp": "C++", ".cu": "CUDA", ".rs": "Rust",
     ".go": "Go", ".js": "JavaScript", ".ts": "TypeScript", ".lua": "Lua", ".f90": "Fortran",
 }  # fmt: skip
-# What runs a language, and how to get it; without a compiler to find first.
-PROGRAMS = {"R": ("Rscript", "apt install r-base-core"), "Julia": ("julia", "juliaup")}
-PROGRAMS |= {"Lua": ("lua", "apt install lua5.4"), "JavaScript": ("node", "apt install nodejs")}
+# What runs a language without a compiler to find first, and Debian's packages that have it.
+PROGRAMS = {"R": ("Rscript", "r-base-core r-recommended"), "Lua": ("lua", "lua5.4")}
+PROGRAMS |= {"JavaScript": ("node", "nodejs"), "Julia": ("julia", "")}
 REASONS = {
     r"not compiled with CUDA|no NVIDIA driver|CUDA_HOME|no CUDA-capable|CUDA (is not|isn't) avail"
     r"|libcuda\.so": "it needs a GPU, and the sandbox has none: allow one with --gpus",
     r"Missing parentheses in call to 'print'|print statement|multiple exception types must be"
     r"|name 'xrange' is not defined": "it's Python 2, which the sandbox doesn't run",
     r"(?:make(?:\[\d+\])?: (?=[\w.+-]+: No such)|: (?=[\w.+-]+: (?:command )?not found))"
-    r"([\w.+-]+): ": "the sandbox has no {}: name an image that has it with --image",
+    r"([\w.+-]+): ": "the sandbox has no {}: put it into the image with "
+    "--build-debian-packages, or name an image that has it with --image",
+    r"there is no package called [‘']([\w.]+)": (
+        "R lacks the package {0}: apt install r-cran-{0} on this machine for --sandbox bubblewrap, "
+        "or in the image with --build-debian-packages"
+    ),
     r"No module named '?([\w.]+)": "a package or module is missing: {}",
     r"No such file or directory: ['\"]?([^'\"\n]+)": "a file is missing: {}",
     r"(?:URLError|ConnectionError|gaierror|Name or service not known|Network is unreachable)": (
@@ -44,9 +47,9 @@ REASONS = {
 def runnable_settings(root: Path, source: str, settings: Settings) -> Settings:
     """The settings, with the sandbox that can run this code if the user named none.
 
-    R, Julia, Lua and JavaScript run where the sandbox has the program: in an image that the user
-    names, or on this machine, whose programs bubblewrap and a plain process have. Raises
-    UsageError, before a model is asked, for code that no command here could run.
+    R, Lua and JavaScript run on this machine's programs in bubblewrap or a plain process, else in
+    an image of ours that has them; Julia in an image that the user names. Raises UsageError, before
+    a model is asked, for code that no command here could run.
     """
     if not root.is_dir():
         return settings
@@ -59,18 +62,22 @@ def runnable_settings(root: Path, source: str, settings: Settings) -> Settings:
     if named:
         language = LANGUAGES[named.most_common(1)[0][0]]
         if language in PROGRAMS:
-            program, how = PROGRAMS[language]
-            here = shutil.which(program) is not None
-            if settings.sandbox.image or (here and _is_local(settings)):
+            program, packages = PROGRAMS[language]
+            here, own = shutil.which(program) is not None, settings.sandbox
+            if own.image or own.build_debian_packages or (here and _is_local(settings)):
                 return settings
-            if here and settings.sandbox.name == "auto" and why_not("bubblewrap", settings) is None:
+            if here and own.name == "auto" and why_not("bubblewrap", settings) is None:
                 return settings.having(sandbox="bubblewrap")
+            if packages and not _is_local(settings):
+                return settings.having(build_debian_packages=packages)
             if here:
                 raise UsageError(
-                    f"{source} is written in {language}, and the sandbox's image has no {program}",
+                    f"{source} is written in {language}, and the image that we build has no "
+                    f"{program}",
                     fix=f"--sandbox bubblewrap runs it with this machine's {program}, or name an "
                     "image that has it with --image",
                 )
+            how = f"apt install {packages}" if packages else "juliaup"
             raise UsageError(
                 f"{source} is written in {language}, and there is no {program} here to run it",
                 fix=f"install it for --sandbox bubblewrap ({how}), or name an image that has it "
@@ -104,14 +111,6 @@ def why_it_failed(stderr: str, stopped: str) -> str:
     return f"the code did not run: {stderr.strip()[-300:] or 'it ended without a message'}"
 
 
-# The packages that a repository lists, and the age that packages without a version have.
-
-# When each Python came out. Packages took about a year to have wheels for it.
-RELEASED = {"3.6": 2016, "3.7": 2018, "3.8": 2019, "3.9": 2020, "3.10": 2021, "3.11": 2022}
-RELEASED |= {"2.7": 2010, "3.12": 2023, "3.13": 2024, "3.14": 2025}
-RECENT = timedelta(days=365)  # of code that takes today's packages
-
-
 @dataclass(frozen=True)
 class Listed:
     """The file that lists packages, "" without one, and what it lists; the code's date if known."""
@@ -127,28 +126,3 @@ def declared_packages(code: Path, written: str = "") -> Listed:
     files = [each for each in tree.entries() if each.kind == "file" and is_package_file(each.name)]
     name, found = first_list({each.name: tree.read_text(each.name) for each in files})
     return Listed(name, found, written)
-
-
-def last_commit(root: Path) -> str:
-    """The date of a repository's last commit, as 2019-05-01; "" of a folder that is none."""
-    if not (root / ".git").is_dir():
-        return ""
-    try:
-        asked = ["-c", f"safe.directory={root}", "log", "-1", "--format=%cs"]
-        said = run_git(root, asked, 20, environment=NO_CONFIGURATION).decode().strip()
-        return date.fromisoformat(said).isoformat()
-    except (AutoReproduceError, OSError, ValueError):
-        return ""
-
-
-def cap(written: str, python: str) -> str:
-    """The date from which on packages without a version aren't taken: a month after the code was
-    last changed, but not before this Python had packages; "" for recent code.
-    """
-    if not written:
-        return ""
-    found = max(
-        date.fromisoformat(written) + timedelta(days=30),
-        date(RELEASED.get(python, 2023) + 1, 12, 1),
-    )
-    return "" if found > date.today() - RECENT else found.isoformat()

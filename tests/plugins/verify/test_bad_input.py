@@ -24,6 +24,8 @@ from autoreproduce.evaluation.submission import carried_files
 from autoreproduce.files.unpacking import opened_source
 from autoreproduce.plugins.verify.runnable import runnable_settings, why_it_failed
 from autoreproduce.plugins.verify.verify import verify_by_model, verify_by_places, verify_job
+from autoreproduce.sandboxes import why_not
+from autoreproduce.sandboxes.image import image_name
 from autoreproduce.trials.result import Result
 
 PAPER = "# Means\nOur estimator has a mean of 3.958333.\n"
@@ -60,6 +62,7 @@ def test_code_that_nothing_here_runs_is_refused_before_a_model_is_asked(
     monkeypatch.setattr("shutil.which", lambda name: None)
     code = code_with(tmp_path, **files)
     asked = ["verify", str(code), "--paper", str(tmp_path / "paper.md"), "--model", "any:thing"]
+    asked += ["--sandbox", "bubblewrap"]  # Docker's image would get the language
     monkeypatch.setattr(sys, "argv", ["autoreproduce", *asked])
     with pytest.raises(SystemExit) as ended:
         main()
@@ -86,7 +89,8 @@ def test_notebooks_scripts_and_modules_alone_are_programs(tmp_path: Path, name: 
         ("FileNotFoundError: [Errno 2] No such file or directory: 'w.pt'", "missing: w.pt"),
         ("urllib.error.URLError: <urlopen error [Errno -3]>", "no network"),
         ("ValueError: odd", "ValueError: odd"),
-        ("run.sh: line 1: Rscript: command not found", "has no Rscript: name an image"),
+        ("run.sh: line 1: Rscript: command not found", "has no Rscript: put it into the image"),
+        ("Error in library(lme4) : there is no package called ‘lme4’", "apt install r-cran-lme4"),
         ("make: g++: No such file or directory", "the sandbox has no g++"),
         ("sh: 1: julia: not found", "the sandbox has no julia"),
         ("", "without a message"),
@@ -330,10 +334,17 @@ cat("mean", format(mean(points), digits = 8), "\\n")
 """
 
 
+R_IMAGE = pytest.param(
+    "docker", marks=[pytest.mark.docker, pytest.mark.network, pytest.mark.timeout(900)]
+)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["process", "bubblewrap"])
+@pytest.mark.parametrize("kind", ["process", "bubblewrap", R_IMAGE])
 def test_a_program_in_r_runs_where_the_sandbox_has_r(tmp_path: Path, kind: str) -> None:
-    if shutil.which("Rscript") is None:
+    if kind == "docker" and (reason := why_not("docker", settings_for("docker"))):
+        pytest.skip(str(reason))
+    if kind != "docker" and shutil.which("Rscript") is None:
         pytest.skip("this machine has no Rscript")
     code = code_with(tmp_path, main__R=R_CODE)
     plan = json.dumps({"command": "Rscript main.R"})
@@ -352,6 +363,24 @@ def test_a_program_in_r_runs_where_the_sandbox_has_r(tmp_path: Path, kind: str) 
     assert (done.path / "report.html").read_text().count("| 100%") <= 1
 
 
+@pytest.mark.parametrize(
+    ("name", "packages"),
+    [("fit.R", "r-base-core r-recommended"), ("fit.js", "nodejs"), ("fit.lua", "lua5.4")],
+)
+def test_dockers_image_gets_the_language_of_the_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, packages: str
+) -> None:
+    (tmp_path / name).write_text("1")
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    chosen = runnable_settings(tmp_path, "code", Settings(sandbox="docker"))
+    assert chosen.sandbox.build_debian_packages == packages
+    own = Settings(sandbox="docker", build_debian_packages="r-base-core,r-cran-mgcv")
+    assert runnable_settings(tmp_path, "code", own) == own
+    assert len({image_name(each) for each in (Settings(), chosen, own)}) == 3
+    with pytest.raises(UsageError, match="is no name of a Debian package"):
+        image_name(Settings(build_debian_packages="r-base; rm -rf /"))
+
+
 def test_a_language_runs_in_an_image_of_the_users_or_where_its_program_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -363,12 +392,12 @@ def test_a_language_runs_in_an_image_of_the_users_or_where_its_program_is(
             runnable_settings(tmp_path, "code", Settings(sandbox=sandbox))
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
     runnable_settings(tmp_path, "code", Settings(sandbox="bubblewrap"))
-    with pytest.raises(UsageError, match=r"image has no julia.*--sandbox bubblewrap"):
+    with pytest.raises(UsageError, match=r"image that we build has no julia.*--image"):
         runnable_settings(tmp_path, "code", Settings(sandbox="docker"))
     known = {"docker": None, "bubblewrap": None}
     monkeypatch.setattr("autoreproduce.plugins.verify.runnable.why_not", lambda n, _: known[n])
     chosen = runnable_settings(tmp_path, "code", Settings(sandbox="auto", seed=3))
     assert (chosen.sandbox.name, chosen.seed) == ("bubblewrap", 3)
     known["bubblewrap"] = "it isn't installed"
-    with pytest.raises(UsageError, match="image has no julia"):
+    with pytest.raises(UsageError, match="image that we build has no julia"):
         runnable_settings(tmp_path, "code", Settings(sandbox="auto"))

@@ -12,9 +12,10 @@ from trial_results import verdict_of
 
 from autoreproduce.files.notebooks import notebook_errors
 from autoreproduce.plugins.verify.run_plan import RunPlan
-from autoreproduce.plugins.verify.runnable import cap, declared_packages, last_commit
+from autoreproduce.plugins.verify.runnable import declared_packages
 from autoreproduce.plugins.verify.verify import verify_by_model, verify_by_places, verify_job
 from autoreproduce.runner.api_results import Reproduction
+from autoreproduce.sandboxes.package_lists import cap, last_commit
 
 MEAN = "print('mean', (1.5 + 2.25 + 8.125) / 3)\n"
 PLACE = {"id": "estimator_mean", "file": "stdout", "line": 1, "number": 1}
