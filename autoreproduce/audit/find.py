@@ -95,11 +95,13 @@ def audit(
     command: str = "",
     choices: Sequence[Choice] = (),
     unread: Mapping[str, str] = NONE,
+    added: str = "",
 ) -> Audit:
     """Where `files` (text by path) do something else than `paper` (Markdown) says.
 
     `command`: how the program is run; `unread`: why another file of it is no text, by path, which
-    the audit then says. Of texts for people the commands alone are shown. Nothing that goes wrong
+    the audit then says. `added`: which of the files isn't the authors', and what it does. Of texts
+    for people the commands alone are shown. Nothing that goes wrong
     with the model ends a trial: the audit then says why it has no items. The budget's end is
     raised, as anywhere.
     """
@@ -123,6 +125,7 @@ def audit(
         "command": command,
         "lacking": lacking,
         "told": told,
+        "added": added,
     }
     shown, times = dict(code.shown), [0]
 
@@ -145,7 +148,7 @@ def audit(
     try:
         items, dropped = agent.checked("audit/find", read, **asked)
         items, dropped, refuted = _second_look(
-            agent, paper, texts, claims, items, dropped, command=command, told=told
+            agent, paper, texts, claims, items, dropped, command=command, told=told, added=added
         )
     except BudgetError:
         raise
@@ -188,6 +191,7 @@ def _second_look(
     *,
     command: str,
     told: Sequence[str],
+    added: str,
 ) -> tuple[list[Difference], list[str], list[str]]:
     """The items but those that a second look refutes, with those of the `dropped` for which it
     finds the words; a line for each that stays dropped, and for each that's refuted.
@@ -215,7 +219,13 @@ def _second_look(
         for one in doubted
     ]
     looks = agent.structured(
-        "audit/refute", SecondLooks, items=asked, claims=claims, command=command, told=told
+        "audit/refute",
+        SecondLooks,
+        items=asked,
+        claims=claims,
+        command=command,
+        told=told,
+        added=added,
     )
     said = {one.id: one for one in looks.items if one.id in {each.id for each in doubted}}
     kept, refuted = list[Difference](), list[str]()

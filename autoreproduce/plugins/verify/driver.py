@@ -1,213 +1,337 @@
 """A driver: a short script that calls a repository which has no program for the paper's numbers.
 
-A library's functions are called, or a script that only draws is run and its variables are printed.
-The driver lies apart from the code, and the report shows it in full. What a model writes is
-checked here: it calls the repository, and computes nothing itself beyond what a claim takes of
-values (a sum, a mean, a difference, a ratio, a percentage, a position). What goes into a call of
-the repository or into a loop's range is a setting, and may be worked out.
+A library's functions are called, or a file of the code is run, whole or in part, and what comes
+back is printed. The driver lies apart from the code, and the report shows it in full. What it works
+out, what it puts in place of the code's own, and what it changes in a text before that runs is
+shown once more with its lines, and read by the audit. Two things are refused, for then nobody could
+tell what was measured: a number that the paper claims and the driver states, and a text or a
+program of the driver's own that it runs.
 """
 
 import ast
 import re
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from autoreproduce.claims.claim import Claim
 from autoreproduce.errors import ReaderError
-from autoreproduce.files.bounded import is_number, parse_python
+from autoreproduce.files.bounded import is_number
+from autoreproduce.papers.numbers import numbers_in, same_number
+from autoreproduce.plugins.verify.run_patches import tree_of
 
 DRIVER = "verify_driver.py"
-# Modules that hand over data, or show them, and compute nothing that a paper claims.
-SERVE = {"__future__", "argparse", "contextlib", "csv", "io", "itertools", "json", "logging"}
-SERVE |= {"matplotlib", "numpy", "os", "pandas", "pathlib", "pickle", "pprint", "random", "runpy"}
-SERVE |= {"sys", "time", "typing", "warnings"}
-SERVE |= {"__builtin__", "StringIO", "cPickle", "cStringIO", "ConfigParser"}  # of Python 2
-# The rest of the standard library but what computes, or reaches outside.
-SERVE |= sys.stdlib_module_names - {
-    *("cmath", "ctypes", "decimal", "ftplib", "fractions", "http", "imaplib", "poplib"),
-    *("smtplib", "socket", "socketserver", "sqlite3", "subprocess", "telnetlib"),
-    *("urllib", "webbrowser", "xmlrpc"),
-}
-DATA_SETS = ("sklearn.datasets", "torchvision.datasets", "statsmodels.datasets")
-# What numpy, pandas, math and statistics may do: data in and out, seeds, and what a claim takes.
-NUMBERS = {"mean", "median", "std", "min", "max", "sum", "quantile", "percentile", "abs", "round"}
-NUMBERS |= {"nanmean", "nanmedian", "nanstd", "nanmin", "nanmax", "fmean", "stdev", "pstdev"}
-NUMBERS |= {"argmin", "argmax", "nanargmin", "nanargmax", "sort", "unique", "isnan", "isfinite"}
-NUMBERS |= {"array", "asarray", "arange", "linspace", "load", "loadtxt", "genfromtxt", "save"}
-NUMBERS |= {"seed", "default_rng", "RandomState", "DataFrame", "Series", "concat", "savez"}
-NUMBERS |= {"float64", "float32", "int64", "zeros", "ones", "set_option", "set_printoptions"}
-NUMBERS |= {"read_csv", "read_excel", "read_json", "read_table", "read_parquet", "read_pickle"}
+LONGEST = 20_000  # characters
+COMPUTING = {"cmath", "decimal", "fractions", "math", "random", "statistics"}  # of the library
+SUMS = {"max", "min", "pow", "sum"}  # of Python's own functions
+STARTS = {"commands", "os", "subprocess"}  # modules that start a program,
+PROGRAMS = {"system", "popen", "Popen", "run", "call", "check_call", "check_output", "getoutput"}
+TEXTS = {"exec", "eval", "execfile", "compile"}
+FILES = {"__import__", "import_module", "run_path", "run_module"}
+FILES |= {"load_source", "spec_from_file_location"}
+PUTS = ("setattr", "delattr", "vars", "globals")  # functions through which a name is changed
+MOST_SHOWN = 300  # characters of one expression
+# What a driver does itself, as the report says it.
+RUN, PUT = "It runs the code's own text", "It puts into the code or its libraries"
+MADE = "It works out itself"
 
 
-def driver_fault(text: str, files: Collection[str]) -> str:
-    """Why a script is no driver of a repository with these files; "" if it is one."""
+@dataclass(frozen=True)
+class Driver:
+    """What a script does beside calling the repository: `fault`, why it is no driver; `shown`: its
+    expressions with their lines, by RUN, PUT and MADE.
+    """
+
+    fault: str
+    shown: dict[str, list[str]]
+
+
+def read_driver(text: str, files: Collection[str], claims: Sequence[Claim] = ()) -> Driver:
+    """What a script does, as a driver of a repository with these files and of a paper with these
+    claims.
+    """
     try:
-        tree = parse_python(text)
+        tree = tree_of(text)
     except (SyntaxError, ReaderError) as error:
-        return f"the driver is no Python ({getattr(error, 'msg', error)})"
-    looked = _Look(files)
-    looked.visit(tree)
-    if looked.fault:
-        return looked.fault
-    if not looked.calls:
-        return "the driver calls nothing of the repository"
-    return ""
+        return Driver(f"the driver is no Python ({getattr(error, 'msg', error)})", {})
+    look = _Look(tree, files)
+    fault = look.fault or ("" if look.runs else "the driver runs nothing of the repository")
+    for line, number, digits in look.stated:
+        if not fault and any(_is_claimed(number, digits, claim) for claim in claims):
+            said = f"the driver's line {line} states {number:g}, a number that the paper claims"
+            fault = f"{said}: print what the code gives, and no number of yours"
+    found = {RUN: look.ran, PUT: look.put, MADE: look.made}
+    return Driver(
+        fault, {title: [*dict.fromkeys(lines)] for title, lines in found.items() if lines}
+    )
 
 
-def worked_out(text: str, files: Collection[str]) -> str:
-    """What a driver computes itself that a claim doesn't take of values; "" if nothing.
-
-    Only a reader can tell whether a number of the paper comes of it, so this is asked to go once
-    and then shown.
+def _is_claimed(number: float, least: int, claim: Claim) -> bool:
+    """Whether a number is the claimed one, or one of them rounded to the other's digits, three at
+    least; also as a fraction of a percentage. What has fewer than `least` digits says nothing.
     """
-    looked = _Look(files)
-    looked.visit(parse_python(text))
-    return "; ".join(looked.computed)
+    digits = min(map(_digits, (f"{number:.12g}", claim.printed or f"{claim.value:.12g}")))
+    if claim.kind != "number" or digits < least:
+        return False
+    meant = abs(claim.value)
+    return any(
+        same_number(value, meant)
+        or (digits > 2 and f"{value:.{digits - 1}e}" == f"{meant:.{digits - 1}e}")
+        for value in (abs(number), abs(number) * 100, abs(number) / 100)
+    )
 
 
-def _pattern_of(path: ast.expr) -> str:
-    """A regular expression of the paths that an expression may give: a sum of texts, an f-string,
-    Path("src") / name, os.path.join("src", name).
-    """
-    match path:
-        case ast.Constant():
-            return re.escape(str(path.value))
-        case ast.BinOp(op=ast.Add() | ast.Div()):
-            between = "/" if isinstance(path.op, ast.Div) else ""
-            parts: Sequence[ast.expr] = (path.left, path.right)
-        case ast.JoinedStr():
-            between, parts = "", path.values
-        case ast.Call(func=ast.Name(id="str" | "Path")) | ast.Call(func=ast.Attribute(attr="join")):
-            between, parts = "/", path.args
-        case _:
-            return "[^/]+"
-    return between.join(map(_pattern_of, parts))
+def _digits(printed: str) -> int:
+    """How many digits a number has, without zeros before them, and after those of whole ones."""
+    figures = re.sub(r"[eE].*|[^\d.]", "", printed)
+    return len(figures.replace(".", "").lstrip("0") if "." in figures else figures.strip("0"))
 
 
 class _Look(ast.NodeVisitor):
-    """`own`: names bound to what the repository has; `others`: names of numpy and pandas."""
+    """One pass over a driver.
 
-    def __init__(self, files: Collection[str]) -> None:
-        self.files = set(files)
-        parts = [PurePosixPath(name) for name in files if name.endswith(".py")]
-        self.modules = {part for path in parts for part in (*path.parts[:-1], path.stem)}
-        self.own: set[str] = set()
-        self.others: set[str] = set()
-        self.literals: set[str] = set()  # names bound to a number
-        self.texts: set[str] = set()
-        self.calls, self.fault = 0, ""
-        self.computed: list[str] = []  # expressions, each with its line
-        self.in_settings = False
+    `stated`: its numbers, with their lines and how many digits make one tell: two of what is
+    printed as it stands, three of others.
+    """
 
-    def visit_Import(self, node: ast.Import) -> None:
-        for one in node.names:
-            self._bind(one.name, one.asname or one.name.partition(".")[0], node.lineno)
+    def __init__(self, tree: ast.Module, files: Collection[str]) -> None:
+        self.files = sorted(files)
+        paths = [PurePosixPath(name) for name in files if name.endswith(".py")]
+        self.modules = {part for path in paths for part in (*path.parts[:-1], path.stem)}
+        self.imported: dict[str, str] = {}  # name: its module
+        self.bound: dict[str, list[ast.expr]] = {}  # name: what is assigned to it
+        self.spaces: set[str] = set()  # names of what a file's own names are in
+        self.fault, self.runs = "", 0
+        self.ran, self.put, self.made = list[str](), list[str](), list[str]()
+        self.stated: list[tuple[int, float, int]] = []
+        self.printed = False
+        for node in ast.walk(tree):
+            self._note_names(node)
+        self.visit(tree)
 
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        for one in node.names:
-            self._bind(node.module or "", one.asname or one.name, node.lineno)
+    def _note_names(self, node: ast.AST) -> None:
+        """What names are bound to, wherever in the driver: an import, a value, a loop's values."""
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
+            for one in node.names:
+                self.imported[one.asname or one.name.partition(".")[0]] = module or one.name
+                self.runs += (module or one.name).partition(".")[0] in self.modules
+        value = getattr(node, "value", None) or getattr(node, "iter", None)
+        if isinstance(value, ast.expr):
+            for target in getattr(node, "targets", [getattr(node, "target", None)]):
+                if isinstance(target, ast.Name):
+                    self.bound.setdefault(target.id, []).append(value)
+                    if isinstance(value, ast.Call) and _name(value) in FILES:
+                        self.spaces.add(target.id)
+        if isinstance(node, ast.Call) and _name(node) in TEXTS and len(node.args) > 1:
+            self.spaces.add(_root(node.args[1]))
 
-    def _bind(self, module: str, name: str, line: int) -> None:
-        top = module.partition(".")[0]
-        if top in self.modules:
-            self.own.add(name)
-        elif top in ("numpy", "pandas", "math", "statistics"):
-            self.others.add(name)
-        elif top not in SERVE and not module.startswith(DATA_SETS):
-            self._refuse(line, f"imports {module}, which isn't the repository's")
+    # What is run.
 
     def visit_Call(self, node: ast.Call) -> None:
-        root, last = _root(node.func), getattr(node.func, "attr", getattr(node.func, "id", ""))
-        if settings := root in self.own or self._runs_a_file(node, last):
-            self.calls += 1
-        elif root in self.others and last not in NUMBERS:
-            self.computed.append(f"{ast.unparse(node)[:80]} (line {node.lineno})")
-        elif last in ("eval", "exec", "compile", "__import__", "system", "popen"):
-            self._refuse(node.lineno, f"calls {last}")
-        elif last == "print" and any(map(self._states_a_number, node.args)):
-            self._refuse(node.lineno, "prints a number that stands in it")
-        self.visit(node.func)
-        outside = self.in_settings
-        self.in_settings = outside or settings or last == "range"
-        for each in (*node.args, *node.keywords):
-            self.visit(each)
-        self.in_settings = outside
-
-    def _runs_a_file(self, node: ast.Call, name: str) -> bool:
-        path = node.args[0] if name in ("run_path", "run_module") and node.args else None
-        if path is None:
-            return False
-        if isinstance(path, ast.Constant):
-            said = str(path.value).removeprefix("./")
-            return said in self.files or said.partition(".")[0] in self.modules
-        if isinstance(path, ast.Name):  # of a list of scripts, say
-            return bool(self.files & {text.removeprefix("./") for text in self.texts})
-        wanted = re.compile(_pattern_of(path).removeprefix(r"\./"))
-        return any(wanted.fullmatch(file) for file in self.files if file.endswith(".py"))
-
-    def visit_Module(self, node: ast.Module) -> None:
-        constants = (one for one in ast.walk(node) if isinstance(one, ast.Constant))
-        self.texts = {one.value for one in constants if isinstance(one.value, str)}
+        name, root = _name(node), _root(node.func)
+        module = self.imported.get(root, "").partition(".")[0]
+        starts = name in PROGRAMS and module in STARTS
+        outside = self.printed
+        self.printed = outside or name in ("print", "write")
+        if module not in self.modules and (name in TEXTS | FILES or starts):
+            self._run(node, starts)
+        elif name in PUTS[:2] or module in ("mock", "unittest") or _through(node.func):
+            self.put.append(_shown(node))
+        elif self._computes(module, node, root):
+            self._add_made(node)
+            self.printed = outside
+            return
         self.generic_visit(node)
+        self.printed = outside
+
+    def _run(self, node: ast.Call, starts: bool) -> None:
+        """A text, a file or a program that is run: the repository's, or it is refused."""
+        second = _name(node) in ("load_source", "spec_from_file_location")
+        given = node.args if starts else node.args[1:2] if second else node.args[:1]
+        file = self._file_in(given or [each.value for each in node.keywords], starts)
+        if not file:
+            what = f"{_name(node)} runs what isn't the repository's"
+            self.fault = self.fault or f"the driver's line {node.lineno}: {what}"
+            return
+        self.runs += 1
+        if _name(node) not in FILES | {"compile"}:
+            self.ran.append(f"{file}: {_shown(node)}{self._made_of(node)}")
+
+    def _made_of(self, node: ast.AST) -> str:
+        """What the names in an expression stand for, and as a patch what is replaced in a text."""
+        lines, patches = dict[str, None](), list[str]()
+        for part, name in self._reached(node):
+            if name:
+                lines[f"\n  {name} = {_shown(part)}"] = None
+            if isinstance(part, ast.Call) and _name(part) in ("replace", "sub"):
+                texts = [one.value for one in part.args if isinstance(one, ast.Constant)]
+                for sign, text in zip("-+", map(str, texts), strict=False):
+                    patches += [f"\n{sign}{line}" for line in text.splitlines() or [""]]
+        return "".join([*lines, *patches])
+
+    def _reached(self, node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
+        """All parts of an expression and of what its names are bound to; of those with the name."""
+        todo, seen = [(node, "")], set[str]()
+        while todo:
+            start, name = todo.pop()
+            for part in _parts(start):
+                yield part, name if part is start else ""
+                if isinstance(part, ast.Name) and part.id not in seen:
+                    seen.add(part.id)
+                    todo += [(value, part.id) for value in self.bound.get(part.id, ())]
+
+    def _file_in(self, given: Sequence[ast.expr], starts: bool) -> str:
+        """The repository's file that expressions read or name, also by a module's name, and in a
+        program's call by a word; "" without one.
+        """
+        for part in (part for one in given for part, _ in self._reached(one)):
+            patterns = [_pattern_of(part)]
+            if starts and isinstance(part, ast.Constant):
+                patterns = [re.escape(word) for word in str(part.value).split()]
+            for pattern in patterns:
+                if not re.search(r"\w{2}", re.sub(r"\\\.py$", "", pattern)):
+                    continue  # it names none of them
+                module = pattern.replace(r"\.", "/") + r"(?:\.py|/__(?:init|main)__\.py)"
+                wanted = re.compile(f"(?:.*/)?(?:{pattern}|{module})")
+                if found := next((file for file in self.files if wanted.fullmatch(file)), ""):
+                    return found
+        return ""
+
+    # What is put in place of something, and what is worked out.
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        self._note_put(node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        self._note_put(node)
+
+    def _note_put(self, node: ast.Attribute | ast.Subscript) -> None:
+        """An assignment changes a thing of the code's or of a library's, or a file's own names."""
+        root = _root(node)
+        known = root in self.imported or root in self.spaces or root in PUTS
+        owns = isinstance(node, ast.Attribute) and root != "self"
+        if isinstance(node.ctx, ast.Store | ast.Del) and (known or owns):
+            self.put.append(_shown(self.statement))
+        self.generic_visit(node)
+
+    def visit(self, node: ast.AST) -> None:
+        if isinstance(node, ast.stmt):
+            self.statement = node
+        super().visit(node)
+
+    def visit_Expr(self, node: ast.Expr) -> None:
+        self.statement = node
+        if not isinstance(node.value, ast.Constant):  # a text that stands alone is a comment
+            self.visit(node.value)
+
+    def _computes(self, module: str, node: ast.Call, root: str) -> bool:
+        """Whether a call computes with what isn't the repository's; not a seed or a backend, where
+        all is written down and nobody takes the value.
+        """
+        alone = getattr(self.statement, "value", None) is node and isinstance(
+            self.statement, ast.Expr
+        )
+        if alone and all(isinstance(each, ast.Constant) for each in node.args):
+            return False
+        if not module:
+            return root in SUMS and isinstance(node.func, ast.Name)
+        serves = module in sys.stdlib_module_names and module not in COMPUTING
+        return not serves and module not in self.modules
 
     def visit_BinOp(self, node: ast.BinOp) -> None:
         sides = (node.left, node.right)
-        words = any(isinstance(each, ast.Constant | ast.JoinedStr) and not _number(each)
-                    for each in sides)  # fmt: skip
-        taken = isinstance(node.op, ast.Add | ast.Sub | ast.Div) and all(map(_is_value, sides))
-        shifted = isinstance(node.op, ast.Add | ast.Sub) and any(
-            isinstance(_number(each), int) for each in sides
-        )
-        scaled = isinstance(node.op, ast.Mult | ast.Div) and any(
-            _number(each) in (100, 1000) for each in sides
-        )
-        listed = isinstance(node.op, ast.Add | ast.Mult) and any(
-            isinstance(each, ast.List | ast.Tuple) for each in sides
-        )
-        paths = isinstance(node.op, ast.Div) and words
-        if not (self.in_settings or words or taken or shifted or scaled or listed or paths):
-            self.computed.append(f"{ast.unparse(node)[:80]} (line {node.lineno})")
-        self.generic_visit(node)
+        listed = any(isinstance(each, ast.List | ast.Tuple | ast.ListComp) for each in sides)
+        if listed or any(map(self._is_text, sides)):
+            self.generic_visit(node)
+        else:
+            self._add_made(node)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
-        shift = isinstance(_number(node.value), float)
-        if shift or not isinstance(node.op, ast.Add):  # a list gets longer, a sum or count goes on
-            self.computed.append(f"{ast.unparse(node)[:80]} (line {node.lineno})")
+        listed = isinstance(node.value, ast.List | ast.Tuple | ast.ListComp)
+        if listed or self._is_text(node.value):
+            self.generic_visit(node)
+        else:
+            self._add_made(node)
+
+    def _add_made(self, node: ast.AST) -> None:
+        """Add what is shown as a whole, and see what else is in it."""
+        made = [*self.made, _shown(node)]
         self.generic_visit(node)
+        self.made = made
 
-    def visit_Assign(self, node: ast.Assign) -> None:
-        if isinstance(_number(node.value), float):
-            self.literals |= {each.id for each in node.targets if isinstance(each, ast.Name)}
-        self.generic_visit(node)
+    def _is_text(self, node: ast.expr) -> bool:
+        match node:
+            case ast.Constant():
+                return isinstance(node.value, str)
+            case ast.BinOp():
+                return self._is_text(node.left) or self._is_text(node.right)
+            case ast.Name():
+                known = self.bound.get(node.id, [])
+                texts = (isinstance(getattr(one, "value", None), str) for one in known)
+                return bool(known) and all(texts)
+        made = isinstance(node, ast.Call) and _name(node) in ("str", "repr", "join", "Path")
+        return made or isinstance(node, ast.JoinedStr)
 
-    def _states_a_number(self, node: ast.expr) -> bool:
-        """True for a number that is printed as it stands in the driver."""
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            return re.search(r"\d*\.\d+|\d\s*%", node.value) is not None
-        if isinstance(node, ast.JoinedStr):
-            parts = [n.value if isinstance(n, ast.FormattedValue) else n for n in node.values]
-            return any(map(self._states_a_number, parts))
-        if isinstance(node, ast.UnaryOp):
-            return self._states_a_number(node.operand)
-        if isinstance(node, ast.Name):
-            return node.id in self.literals
-        return _number(node) is not None
+    # What is stated.
 
-    def _refuse(self, line: int, what: str) -> None:
-        self.fault = self.fault or f"the driver's line {line} {what}"
+    def visit_Constant(self, node: ast.Constant) -> None:
+        numbers = [node.value] if is_number(node.value) else []
+        if isinstance(node.value, str):
+            numbers = [one.value for one in numbers_in(node.value)]
+        least = 2 if self.printed else 3
+        self.stated += [(node.lineno, float(number), least) for number in numbers]
+
+    def visit_Name(self, node: ast.Name) -> None:
+        """A name that is printed is printed as what was assigned to it."""
+        for one in self.bound.get(node.id, ()) if self.printed else ():
+            if isinstance(one, ast.Constant):
+                self.visit_Constant(one)
 
 
-def _root(node: ast.expr) -> str:
+def _pattern_of(path: ast.AST) -> str:
+    """A regular expression of the paths that an expression may give, by the texts in it, as in
+    f"fig{n}.py", Path("src") / name and "*.py"; "" without any.
+    """
+    texts = [part.value for part in _parts(path) if isinstance(part, ast.Constant)]
+    pattern = ".*".join(
+        re.escape(re.sub(r"^(?:\.{1,2}/)+", "", text)).replace(r"\*", ".*")
+        for text in texts
+        if isinstance(text, str)
+    )
+    return pattern if isinstance(path, ast.Constant) or not pattern else f"{pattern}.*"
+
+
+def _root(node: ast.AST) -> str:
+    """The name that an expression begins with."""
     while isinstance(node, ast.Attribute | ast.Call | ast.Subscript):
         node = node.func if isinstance(node, ast.Call) else node.value
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _is_value(node: ast.expr) -> bool:
-    """What was got, as it is: no literal, no arithmetic but another difference or ratio."""
-    return isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Call | ast.BinOp)
+def _parts(node: ast.AST) -> Iterator[ast.AST]:
+    """An expression and its parts; of what is compiled the text, and not the name that it gets."""
+    yield node
+    compiles = isinstance(node, ast.Call) and _name(node) == "compile"
+    inner = node.args[:1] if isinstance(node, ast.Call) and compiles else ast.iter_child_nodes(node)
+    for part in inner:
+        yield from _parts(part)
 
 
-def _number(node: ast.expr) -> float | None:
-    value = node.value if isinstance(node, ast.Constant) else None
-    return value if is_number(value) else None
+def _through(called: ast.expr) -> bool:
+    """Whether a method is of the dictionary that holds a thing's names: lib.__dict__.update."""
+    return isinstance(called, ast.Attribute) and (
+        _root(called.value) in PUTS or "__dict__" in ast.unparse(called.value)
+    )
+
+
+def _name(node: ast.Call) -> str:
+    """What is called, without what it belongs to."""
+    return str(getattr(node.func, "attr", getattr(node.func, "id", "")))
+
+
+def _shown(node: ast.AST) -> str:
+    text = ast.unparse(node)
+    short = text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
+    return f"{short} (line {getattr(node, 'lineno', 0)})"

@@ -47,7 +47,7 @@ from autoreproduce.files.unpacking import at_revision, opened_source
 from autoreproduce.method.claims import FrozenClaims, freeze_claims
 from autoreproduce.method.paper_notes import READ_BEFORE, SECTION, note_lines
 from autoreproduce.papers import read_paper
-from autoreproduce.plugins.verify.driver import DRIVER, driver_fault, worked_out
+from autoreproduce.plugins.verify.driver import DRIVER, read_driver
 from autoreproduce.plugins.verify.fetching import how_to_fetch
 from autoreproduce.plugins.verify.output_places import (
     MOST_FILES,
@@ -74,7 +74,7 @@ from autoreproduce.trials.steps import ExecutionResult, InstallResult
 from autoreproduce.trials.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from autoreproduce.claims.claim import Claim
     from autoreproduce.config import Settings
@@ -182,7 +182,7 @@ class HandedInCode:
         plan, run, changed, places = self._run(
             task, agent, sandbox, trial, claims, left_out, paper_text
         )
-        driver = {DRIVER: changed.files[DRIVER]} if DRIVER in changed.files else {}
+        driver, does = _driver_of(changed, trial)
         audited = self.settings.method.audit and run
         seen = (
             audit(
@@ -192,12 +192,13 @@ class HandedInCode:
                 claims,
                 command=plan.command,
                 unread=program.unread,
+                added=_told_of_driver(does) if driver else "",
             )
             if audited
             else None
         )
         sections = {"Which numbers were looked for": how_many(claims, paper)}
-        sections |= self._told(plan, changed) | _what_was_read(frozen, places)
+        sections |= self._told(plan, changed, does) | _what_was_read(frozen, places)
         sections[DATA] = how_to_fetch(program.files) if task.data_dir is None else []
         warnings = [
             *(f"a patch was refused: {text}" for text in changed.refused),
@@ -235,8 +236,10 @@ class HandedInCode:
         done = replace(done, metric_from=outside.metric_from, warnings=warnings)
         return replace(done, audit=seen, details=details)
 
-    def _told(self, plan: RunPlan, changed: Patched) -> dict[str, list[tuple[str, str]]]:
-        """What the report shows of how the code was run."""
+    def _told(
+        self, plan: RunPlan, changed: Patched, does: dict[str, list[str]]
+    ) -> dict[str, list[tuple[str, str]]]:
+        """What the report shows of how the code was run. `does`: what the driver does itself."""
         whose = (
             "yours" if self.own_driver else "written by the model, since the code has no program"
         )
@@ -247,6 +250,7 @@ class HandedInCode:
             "The driver": [
                 (f"{name}, {whose}", text) for name, text in changed.files.items() if name == DRIVER
             ],
+            "What the driver does itself": [(what, "\n".join(does[what])) for what in does],
             "Changes to how the code is run": changed.shown,
             "Refused changes": [(text, "") for text in changed.refused],
         }
@@ -421,13 +425,10 @@ class HandedInCode:
         own, there, date = asked["python"], asked["pythons"], asked["listed"].date
         for _ in range(MOST_INSTALLS):
             trial.phase("plan")
-            plan = self._planned(agent, given, asked)
+            plan = self._planned(agent, given, asked, _names(trial))
             trial.note(f"run by: {plan.command}")
             python, note = python_for(plan.python, own, there)
-            computed = worked_out(plan.driver, Tree(given).files({".git"})) if plan.driver else ""
-            own_sums = f"the driver works out something itself: {computed}" if computed else ""
-            notes = (note, plan.too_long(asked["minutes"]), own_sums)
-            self.notes = [each for each in notes if each]
+            self.notes = [each for each in (note, plan.too_long(asked["minutes"])) if each]
             for each in self.notes:
                 trial.note(each)
             lay_carried(trial.folder, trial.workspace)
@@ -446,14 +447,16 @@ class HandedInCode:
             asked |= {"failed": plan, "error": error, "refused": changed.refused}
         return plan, None, changed
 
-    def _planned(self, agent: Agent, given: Path, asked: dict[str, Any]) -> RunPlan:
+    def _planned(
+        self, agent: Agent, given: Path, asked: dict[str, Any], names: Collection[str]
+    ) -> RunPlan:
         """The model's plan; it may ask once to see more files of the code `given` first. A command
         of the user's own is run as it is, whatever the plan says.
         """
-        shown, reminded, names = False, False, Tree(given).files({".git"})
+        shown = False
 
         def read(reply: str) -> RunPlan | ToShow:
-            nonlocal shown, reminded
+            nonlocal shown
             content = read_object(reply)
             wanted = content.get("show")
             if not isinstance(wanted, list) or not wanted:
@@ -463,15 +466,10 @@ class HandedInCode:
                 if self.own_command:
                     own = PlannedCommand.model_construct(command=self.own_command, shows="")
                     plan = plan.model_copy(update={"commands": [own]})
-                elif plan.driver:
-                    if fault := driver_fault(plan.driver, names):
-                        raise CommandError(fault)
-                    if not reminded and (computed := worked_out(plan.driver, names)):
-                        reminded = True
-                        raise CommandError(
-                            f"the driver computes {computed}: leave that to the repository's "
-                            "functions, or print the values that it is computed from"
-                        )
+                elif plan.driver and (
+                    fault := read_driver(plan.driver, names, asked["claims"]).fault
+                ):
+                    raise CommandError(fault)
                 if plan.needs_data and not asked["data"]:
                     raise CommandError(
                         "$DATA_DIR isn't set, since the user gave no data: name what is missing "
@@ -551,6 +549,26 @@ def _given(trial: Trial) -> Path:
     """The folder of the code as it was handed in."""
     tree = trial.folder / TREE
     return tree if tree.is_dir() else trial.workspace
+
+
+def _names(trial: Trial) -> list[str]:
+    """The names of the code's files."""
+    return Tree(_given(trial)).files({".git"})
+
+
+def _driver_of(changed: Patched, trial: Trial) -> tuple[dict[str, str], dict[str, list[str]]]:
+    """The driver's text by its name, and what it does itself; both empty without one."""
+    if DRIVER not in changed.files:
+        return {}, {}
+    text = changed.files[DRIVER]
+    return {DRIVER: text}, read_driver(text, _names(trial)).shown
+
+
+def _told_of_driver(does: dict[str, list[str]]) -> str:
+    """What the audit is told of a driver."""
+    lines = [f"{what}: {one}" for what, found in does.items() for one in found]
+    said = "\n".join(f"- {line}" for line in lines)
+    return f"{DRIVER} isn't the authors': it was written to run their code here.\n{said}".strip()
 
 
 def how_many(claims: Sequence[Claim], paper: Paper) -> list[tuple[str, str]]:

@@ -94,7 +94,7 @@ def _parsed_as_3(text: str) -> ast.Module | None:
         return None
 
 
-def _tree_of(text: str) -> ast.Module:
+def tree_of(text: str) -> ast.Module:
     """The tree of a text, which may be Python 2. Raises SyntaxError, and ReaderError."""
     try:
         return parse_python(text)
@@ -150,7 +150,7 @@ def _refused(patch: RunPatch, before: str, after: str) -> str:
     if before.count(patch.old) != 1:
         return f"the text to replace is there {before.count(patch.old)} times"
     try:
-        old, new = map(_tree_of, (before, after))
+        old, new = map(tree_of, (before, after))
     except (SyntaxError, ReaderError) as error:
         return f"{_problem(error)}, so nothing can be checked"
     was, would_be = _Computation(), _Computation()

@@ -11,12 +11,13 @@ from pydantic import BaseModel, Field, field_validator, model_validator
 
 from autoreproduce.contracts import Packages
 from autoreproduce.errors import UsageError
-from autoreproduce.plugins.verify.driver import DRIVER
+from autoreproduce.plugins.verify.driver import DRIVER, LONGEST
 from autoreproduce.plugins.verify.run_patches import RunPatch
 from autoreproduce.sandboxes.pythons import how_to_get, nearest
 
-CHANGES_CODE = re.compile(
-    r"\b(sed|patch|perl|awk|tee)\b|python[\d.]*\s+-c\b|>\s*\S+\.(py|ipynb)\b|<<"
+CHANGES_CODE = re.compile(  # --patch 16 and patch.py are no programs
+    r"(?<![\w.-])(?:sed|patch|perl|awk|tee)(?=\s|$)"
+    r"|python[\d.]*\s+-c\b|>\s*\S+\.(?:py|ipynb)\b|<<"
 )
 
 
@@ -61,7 +62,7 @@ class RunPlan(BaseModel):
     """
 
     commands: list[PlannedCommand] = Field(max_length=12)
-    driver: str = Field("", max_length=20_000)
+    driver: str = Field("", max_length=LONGEST)
     python: str = Field("", pattern=r"^([23]\.\d{1,2})?$")
     packages: list[str] = Field([], max_length=100)
     patches: list[RunPatch] = Field([], max_length=20)
@@ -72,13 +73,13 @@ class RunPlan(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _of_one(cls, given: Any) -> Any:
-        """One `command` is a list of one; a driver is run by itself if nothing else is said."""
+        """One `command` is a list of one; a driver is run, last if no command does it."""
         if not isinstance(given, dict):
             return given
         rest = {name: value for name, value in given.items() if name != "command"}
         lines = given.get("commands") or ([given["command"]] if given.get("command") else [])
-        if not lines and given.get("driver"):
-            lines = [f"python {DRIVER}"]
+        if given.get("driver") and isinstance(lines, list) and DRIVER not in str(lines):
+            lines = [*lines, f"python {DRIVER}"]
         if not lines:
             raise ValueError(
                 "no command: name one, or write a driver where the code has no program of its own"
