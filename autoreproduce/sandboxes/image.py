@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).resolve().parents[1]
 NAME = "autoreproduce-sandbox"
+DEBIAN = "Dockerfile.debian"
 DAY = 86_400
 REPORTED = ("Step ", "Collecting ", "Downloading ", "Installing ", "Successfully ")
 
@@ -48,7 +49,10 @@ def image_name(settings: Settings) -> str:
     if settings.sandbox.image:
         return settings.sandbox.image
     device = "cuda" if settings.sandbox.gpus else "cpu"
-    return f"{NAME}:{device}-{digest(_ingredients(settings))[:12]}"
+    own = f"{NAME}:{device}-{digest(_ingredients(settings))[:12]}"
+    debian = _debian_packages(settings)
+    recipe = (recipe_folder() / DEBIAN).read_text() if debian else ""
+    return f"{own}-{digest([recipe, debian])[:12]}" if debian else own
 
 
 def ensure_image(client: DockerClient, settings: Settings, note: Callable[[str], None]) -> str:
@@ -61,9 +65,12 @@ def ensure_image(client: DockerClient, settings: Settings, note: Callable[[str],
             _pull(client, name, note)
         else:
             # Trials that start together build it once.
+            plain = settings.having(build_debian_packages="")
             with FileLock(settings.cache_dir / "image.lock"):
+                if not has_image(client, image_name(plain)):
+                    _build(client, plain, note)
                 if not has_image(client, name):
-                    build(client, settings, name, note)
+                    _build(client, settings, note)
     return name
 
 
@@ -122,22 +129,30 @@ def has_image(client: DockerClient, name: str) -> bool:
     return True
 
 
-def build(client: DockerClient, settings: Settings, name: str, note: Callable[[str], None]) -> None:
-    """Build the image `name`. Raises SandboxError with the last lines of a build that failed."""
+def _build(client: DockerClient, settings: Settings, note: Callable[[str], None]) -> None:
+    """Build our image, or from it the one with Debian packages. Raises SandboxError with the last
+    lines of a build that failed.
+    """
     from docker.errors import APIError, DockerException
 
-    note(
-        f"Building the sandbox image {name} from {settings.sandbox.build_base}: once, some minutes"
-    )
+    name, debian = image_name(settings), _debian_packages(settings)
+    base = image_name(settings.having(build_debian_packages="")) if debian else ""
+    arguments = {"BASE": base, "DEBIAN_PACKAGES": debian} if debian else _arguments(settings)
+    much = f"with {debian}" if debian else "once, some minutes"
+    note(f"Building the sandbox image {name} from {arguments['BASE']}: {much}")
     with tempfile.TemporaryFile() as context:
-        _write_context(context, settings)
+        if debian:
+            with tarfile.open(fileobj=context, mode="w") as tar:
+                tar.add(recipe_folder() / DEBIAN, "Dockerfile")
+        else:
+            _write_context(context, settings)
         context.seek(0)
         try:
             lines = client.api.build(
                 fileobj=context,
                 custom_context=True,
                 tag=name,
-                buildargs=_arguments(settings),
+                buildargs=arguments,
                 decode=True,
                 rm=True,
                 forcerm=True,
@@ -181,9 +196,7 @@ def _ingredients(settings: Settings) -> dict[str, Any]:
     constraints = (
         settings.sandbox.build_constraints.read_text() if settings.sandbox.build_constraints else ""
     )
-    found = {"files": files, "base": settings.sandbox.build_base, "constraints": constraints}
-    debian = _debian_packages(settings)
-    return found | ({"debian": debian} if debian else {})
+    return {"files": files, "base": settings.sandbox.build_base, "constraints": constraints}
 
 
 def _debian_packages(settings: Settings) -> str:
@@ -214,7 +227,6 @@ def _arguments(settings: Settings) -> dict[str, str]:
         "BASE": settings.sandbox.build_base,
         "DEVICE": "cuda" if settings.sandbox.gpus else "cpu",
         "FIND_LINKS": links,
-        "DEBIAN_PACKAGES": _debian_packages(settings),
     }
 
 
