@@ -94,6 +94,30 @@ def test_one_that_moves_numbers_to_the_middle_is_named_though_others_stay_off() 
     assert "nearest" not in near.of_claim("a")
 
 
+@pytest.mark.parametrize(
+    ("default", "seeds", "decides"),
+    [
+        ({"a": ("reproduced", None, 0.8), "b": ("close",)}, 1, False),  # a count of one random run
+        ({"a": ("reproduced", None, 0.8), "b": ("close",)}, 3, True),
+        ({"a": ("reproduced",), "b": ("close",)}, 1, True),  # nothing is drawn: each digit tells
+        ({"a": ("reproduced", None, 0.8), "b": ("close", None, 1.2)}, 3, False),  # chance parts it
+        ({"a": ("reproduced", None, 0.8), "b": ("off", None, 4.0)}, 1, True),
+        ({"a": ("close", None, 1.2), "b": ("off", None, 4.0)}, 1, True),  # one of two is enough
+    ],
+)
+def test_a_reading_decides_nothing_that_one_draw_may_have_given(
+    default: dict[str, tuple[Any, ...]], seeds: int, decides: bool
+) -> None:
+    reached = dict.fromkeys(default, ("reproduced", None, 0.3))
+    each = [result({}, **default), result({"penalty": "ridge"}, **reached)]
+    found = readings(
+        *(one.model_copy(update={"seeds": seeds}) for one in each),
+        opened_=(opened("penalty", "ridge"),),
+    )
+    assert ("only under penalty=ridge" in found.text) == decides
+    assert bool(found.deciding()) == decides
+
+
 @pytest.mark.parametrize("word", ["not comparable", "not measured"])
 def test_one_word_a_claim(word: str) -> None:
     """A baseline that no reading was judged by was "reproduced" and "not reached under any"."""

@@ -4,7 +4,8 @@ Testing several readings makes agreement by chance likelier. So an alternative's
 divided by the number of alternatives that ran: together they accept no wider a range of numbers
 than the default reading alone, which was fixed first and is judged by the plain rules. What is
 measured is not divided: Monte Carlo error and the distribution over seeds are the same for all, and
-say which reading moves the printed numbers from the tail to the middle. A number that is the
+say which reading moves the printed numbers from the tail to the middle. A reading decides nothing
+where all it gains may be the luck of one draw. A number that is the
 default's to the last digit has the default's word. All claims of an experiment have to hold under
 the same reading; two experiments of one program may need two. An alternative may be registered as
 one that the paper's text contradicts; a hit under it is said to be by a formula that the text
@@ -27,7 +28,8 @@ from autoreproduce.claims.readings import OpenChoice, label
 Reached = Literal["reproduced", "close", "not reached"]
 _STRENGTH: dict[str, int] = {"not reached": 0, "close": 1, "reproduced": 2}
 JUDGED = ("reproduced", "close", "off", "opposite", "untestable")  # held against a number
-IN_TAIL, MIDDLE = 3.84, 1.5  # χ² per number: beyond 1.96 errors; about what chance gives
+TAIL = 1.96  # errors, beyond which chance alone seldom leads
+IN_TAIL, MIDDLE = 3.84, 1.5  # χ² per number: beyond that many errors; about what chance gives
 
 
 class ReadingClaim(Frozen):
@@ -167,11 +169,32 @@ class ReadingsVerdict(Frozen):
         """
         if not self.comparable:
             return None
-        most = max((_STRENGTH[reached(one)] for one in self.results), default=0)
-        if not self.results or most <= _STRENGTH[reached(self.results[0])]:
+        default = _STRENGTH[reached(self.results[0])] if self.results else 0
+        more = [
+            one
+            for one in self.alternatives
+            if _STRENGTH[reached(one)] > default and not self._by_chance(one, names)
+        ]
+        if not more:
             return None
-        best = [one for one in self.alternatives if _STRENGTH[reached(one)] == most]
+        most = max(_STRENGTH[reached(one)] for one in more)
+        best = [one for one in more if _STRENGTH[reached(one)] == most]
         return min(best, key=lambda one: (self.against_text(one), *_plainness(one, names)))
+
+    def _by_chance(self, result: ReadingResult, names: Sequence[str]) -> bool:
+        """Whether all that a reading reaches and the default doesn't may be the luck of one draw:
+        numbers that chance alone parts from the paper's, or, where a program draws at random,
+        numbers without a known error from one run of each.
+        """
+        default, once = self.results[0], self.results[0].seeds == 1 or result.seeds == 1
+        errors = {name: one.distance for name, one in default.claims.items()}
+        random = any(error is not None for error in errors.values())
+        turned = [
+            errors[name]
+            for name in names
+            if _STRENGTH[result.of_claim(name)] > _STRENGTH[default.of_claim(name)]
+        ]
+        return all(error < TAIL if error is not None else random and once for error in turned)
 
     def against_text(self, result: ReadingResult) -> bool:
         """Whether the paper's text contradicts this reading."""
