@@ -30,6 +30,7 @@ from autoreproduce.files.notebooks import LARGEST_NOTEBOOK, changed_notebook
 from autoreproduce.files.tree import Tree
 from autoreproduce.runner.last_look import AFTER, Laboratory, LastLook
 from autoreproduce.runner.late_findings import add_printed_constants
+from autoreproduce.runner.reached import PROBE, with_probe
 from autoreproduce.runner.readings import reading_verdict
 from autoreproduce.runner.repeater import Repeater
 from autoreproduce.runner.seeds import seed_runs
@@ -159,6 +160,7 @@ def _claims(trial: Trial, task: Task) -> tuple[ClaimsFile | None, list[str]]:
 AUDIT_PHASE = "audit_runs"
 LEAST_MINUTES = 5.0
 MOST_RUNS = 8
+UNREACHED = "a run with it tells nothing: it doesn't reach these lines"
 
 
 def with_effects(
@@ -193,9 +195,13 @@ def with_effects(
         name = f"{one.id}: {one.title}, seed {before.seed}"
         run = replace(repeater, changed=changed).run(place, name, before.seed)
         left -= run.seconds
-        tried[one.id] = _with_effect(one, before, run, judge)
-    found = (tried.get(one.id, one) for one in audit.differences)
-    return audit.model_copy(update={"differences": tuple(found)})
+        found = _with_effect(one, before, run, judge)
+        passed_by = PROBE in "".join(changed.values()) and not run.reached
+        if passed_by and found.effects and not found.confirmed:
+            found = one.model_copy(update={"tried": UNREACHED})
+        tried[one.id] = found
+    shown = (tried.get(one.id, one) for one in audit.differences)
+    return audit.model_copy(update={"differences": tuple(shown)})
 
 
 def _promise(one: Difference) -> tuple[bool, int]:
@@ -208,7 +214,10 @@ def _changed(change: Replacement, repeater: Repeater) -> dict[str, str] | None:
     """
     if not change.file.endswith(".ipynb"):
         text = repeater.files.get(change.file)
-        return None if text is None else {change.file: text.replace(change.old, change.new, 1)}
+        if text is None:
+            return None
+        line = text.partition(change.old)[0].count("\n") + 1
+        return {change.file: with_probe(text.replace(change.old, change.new, 1), line)}
     try:
         text = Tree(repeater.trial.folder / TREE).read_text(change.file, LARGEST_NOTEBOOK)
         text = changed_notebook(text, change.old, change.new)

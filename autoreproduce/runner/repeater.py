@@ -26,6 +26,7 @@ from autoreproduce.evaluation.scorers.execution import last_run
 from autoreproduce.evaluation.submission import lay_carried
 from autoreproduce.evaluation.verdict import SeedUse
 from autoreproduce.files.tree import Tree
+from autoreproduce.runner.reached import MARK
 from autoreproduce.runner.signals import undisturbed
 from autoreproduce.trials.measurement import FILE, Measurement, read_measurement
 from autoreproduce.trials.run import METRICS, Run, run_program
@@ -103,7 +104,8 @@ class Repeater:
             lambda: self.run_in_copy(place, command),
         )
         found = self._measurement(place, result)
-        return seed_run(seed, found, result.execution.seconds)
+        run = seed_run(seed, found, result.execution.seconds)
+        return run.model_copy(update={"reached": MARK in result.stderr})
 
     def seeded(self, seed: int, arguments: str = "") -> str:
         """Its command with this seed and these further arguments."""

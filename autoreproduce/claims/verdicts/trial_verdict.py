@@ -40,6 +40,9 @@ class SeedRun(Frozen):
         description="one of many in one process; its numbers are the program's own word",
         exclude_if=lambda in_process: not in_process,
     )
+    reached: bool = Field(
+        False, description="it printed that it reaches the lines changed for it", exclude=True
+    )
 
 
 class JudgedClaim(Frozen):

@@ -211,6 +211,9 @@ def test_a_plan_without_a_command_is_told_of_the_driver(tmp_path: Path) -> None:
 
 COUNTS = """def score(rows, first=0, last=None):
     return sum(rows[first:last]) / len(rows[first:last])
+
+def main():
+    print(score([9, 9]))
 """
 SWAPS = (
     "import lib\nrows = [1, 2, 3, 4, 5, 6, 3, 4]\nprint('mean', lib.score(rows, 0, 8 - 2) * 1)\n"
@@ -227,10 +230,11 @@ DIFFERS = {
     [
         (DRIVER, "rows, 0, 8 - 2", "rows, 4, 8", 4.5),
         ("lib.py", "rows[first:last]) / len", "rows[first:]) / len", 28 / 6),
+        ("lib.py", "print(score([9, 9]))", "print(score([8, 8]))", None),
     ],
 )
 def test_what_a_driver_does_is_shown_and_audited_and_the_papers_way_runs_through_it(
-    tmp_path: Path, file: str, old: str, new: str, after: float
+    tmp_path: Path, file: str, old: str, new: str, after: float | None
 ) -> None:
     code = code_with(tmp_path, lib__py=COUNTS)
     (tmp_path / "paper.md").write_text("# Means\nOur estimator has a mean of 3.51.\n")
@@ -253,7 +257,8 @@ def test_what_a_driver_does_is_shown_and_audited_and_the_papers_way_runs_through
         told = "It works out itself: lib.score(rows, 0, 8 - 2) * 1 (line 3)"
         assert all(told in request.prompt for request in server.requests[3:5])
     [one] = done.result.audit.differences
-    assert [(each.before, each.after) for each in one.effects] == [(3.5, after)]
+    assert [(each.before, each.after) for each in one.effects] == [(3.5, after)] * bool(after)
+    assert one.can_move and ("doesn't reach these lines" in one.tried) == (after is None)
     shown = done.result.details["sections"]["What the driver does itself"]
     assert list(map(tuple, shown)) == [(MADE, "lib.score(rows, 0, 8 - 2) * 1 (line 3)")]
     assert "lib.score(rows, 0, 8 - 2) * 1 (line 3)" in (done.path / "report.html").read_text()
