@@ -32,7 +32,7 @@ CELL_MARK = "# %% cell"  # and its number, the line before a notebook's cell of 
 SHORTEST_EXACT = 4  # characters of a quotation that stands there as it is
 MOSTLY = 0.5  # of the words of two phrases, where both say the same
 MOST_QUOTED_LINES = 40  # of code, in one item
-MOST_PATCHED = 2_000  # characters of a replacement
+MOST_PATCHED = 4_000  # characters of a replacement
 LONGEST_PHRASE = 400  # characters of what a paper says or code does; what is longer is cut
 LONGEST_QUOTE = 2_000  # characters of the paper or of code; the rest is not looked for
 
@@ -43,6 +43,9 @@ class Replacement(Frozen):
     file: str
     old: str = Field(min_length=1, max_length=MOST_PATCHED)
     new: str = Field(max_length=MOST_PATCHED)
+    assumes: str = Field(
+        "", max_length=300, description="what of it the paper leaves open, as λ = 0.95"
+    )
 
 
 class Effect(Frozen):
@@ -189,9 +192,12 @@ class Difference(Item):
 
     def undoes(self, claim: str) -> float | None:
         """What the paper's way gave for a claim whose number holds by this difference alone: by a
-        leak or a copied value, or by what the paper's way would have missed it. None if it doesn't.
+        leak or a copied value, or by what the paper's way would have missed it. None if it doesn't,
+        or if that way has values of ours.
         """
-        alone = self.kind in ("leak", "hard-coded value") or self.word_of(claim) in MISSED
+        ours = self.replacement is not None and self.replacement.assumes
+        missed = self.word_of(claim) in MISSED and not ours
+        alone = self.kind in ("leak", "hard-coded value") or missed
         return self.instead_of(claim) if alone else None
 
 

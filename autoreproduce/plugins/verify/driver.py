@@ -166,8 +166,10 @@ class _Look(ast.NodeVisitor):
             if name:
                 lines[f"\n  {name} = {_shown(part)}"] = None
             if isinstance(part, ast.Call) and _name(part) in ("replace", "sub"):
-                texts = [one.value for one in part.args if isinstance(one, ast.Constant)]
-                for sign, text in zip("-+", map(str, texts), strict=False):
+                for sign, given in zip("-+", part.args, strict=False):
+                    known = self.bound.get(given.id, []) if isinstance(given, ast.Name) else [given]
+                    texts = [str(one.value) for one in known if isinstance(one, ast.Constant)]
+                    text = "\n".join(texts) if len(texts) == len(known) else ast.unparse(given)
                     patches += [f"\n{sign}{line}" for line in text.splitlines() or [""]]
         return "".join([*lines, *patches])
 

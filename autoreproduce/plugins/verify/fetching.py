@@ -40,7 +40,10 @@ _DATA = re.compile(
 _FETCHES = re.compile(
     r"(?i)\b(wget|curl|download|urlretrieve|urlopen|read_(csv|table|excel|json))\b"
 )
-_PAGES = re.compile(r"(?i)\.(html?|md|rst|pdf|png|jpe?g|gif|svg|git|py|ipynb|sh|r)$|/$")
+_PAGES = re.compile(
+    r"(?i)\.(html?|md|rst|pdf|png|jpe?g|gif|svg|git|py|ipynb|sh|r)$|/$|^/[^/]+/[^/]+/tree/"
+)
+_PICTURE = re.compile(r"!\[[^\]]*\]\([^)]*\)")  # of Markdown, as a badge "Download"
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,7 @@ def data_addresses(files: Mapping[str, str]) -> list[Address]:
     found: dict[str, Address] = {}
     for name, text in files.items():
         for number, line in enumerate(text.splitlines(), 1):
-            for match in _ADDRESS.finditer(line[:10_000]):
+            for match in _ADDRESS.finditer(_PICTURE.sub("", line[:10_000])):
                 url = match[0].rstrip(".,;:*_")
                 path = urlsplit(url).path
                 wanted = _DATA.search(path) or (_FETCHES.search(line) and not _PAGES.search(path))

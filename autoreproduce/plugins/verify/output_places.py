@@ -149,7 +149,11 @@ def statement_lines(
         for claim in named or claims:
             place = places.found.get(claim.id)
             ours = f"{place.derived.value:.6g}" if place else "none"
-            lines.append(f"{claim.title}: paper {claim.printed or claim.value}, here {ours}")
+            theirs = claim.printed or f"{claim.value:g}"
+            if claim.than:
+                better = "as good as" if claim.kind == "equal" else "better than"
+                theirs, ours = f"{better} {' / '.join(claim.than)}", f"a difference of {ours}"
+            lines.append(f"{claim.title}: paper {theirs}, here {ours}")
         found.append((f'"{quote}"', "\n".join(lines)))
     return found
 

@@ -24,7 +24,7 @@ from autoreproduce.files.tree import Tree
 from autoreproduce.sandboxes.inside import DATA
 
 DEVICE = re.compile(r"(cuda|gpu|cpu|mps)(:\d+)?")
-PATH = re.compile(r"(https?:/)?[\w.~-]*/[\w./~-]*")
+PATH = re.compile(r"(https?:/)?[\w.~-]*/[\w./~-]*|[\w~-][\w.~-]*\.[A-Za-z]\w{0,5}")
 PLACED = ("map_location", "device")  # arguments that say where, and nothing else
 FETCHED = ("download", "download_if_missing")  # arguments that say whether data are fetched
 DROPPED_NUMPY = {"int", "float", "bool", "object", "str"}

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from autoreproduce.claims.differences import Audit, Difference
 from autoreproduce.cli.app import app
 from autoreproduce.errors import UsageError
-from autoreproduce.evaluation.report.audit_page import audited_sentence
+from autoreproduce.evaluation.report.audit_page import audited_sentence, effect_lines
 from autoreproduce.plugins.verify.verify import verify_by_model, verify_job
 
 pytestmark = pytest.mark.slow
@@ -110,6 +110,17 @@ def test_what_the_papers_way_reaches_is_in_the_sentence(words: tuple[str, str], 
     result = SimpleNamespace(audit=Audit(differences=(leak,)), judged=missed, claims=None)
     sentence = audited_sentence("Not reproduced: all 2 missed.", result)
     assert sentence.endswith(said)
+
+
+@pytest.mark.parametrize("assumes", ["", "λ = 0.95"])
+def test_a_run_with_values_of_ours_says_so_and_makes_nothing_not_as_stated(assumes: str) -> None:
+    facts = {**LEAK, "kind": "model", "replacement": {**LEAK["replacement"], "assumes": assumes}}
+    effect = {"claim": "counter_score", "before": 3.5, "after": 4.5, "word": "off"}
+    one = Difference.model_validate({**facts, "effects": [effect]})
+    lines = effect_lines(one, {})
+    assert lines[0] == "counter_score: 3.5 → 4.5 (missed)"
+    assert lines[1:] == ["by values of ours, which the paper leaves open: λ = 0.95"] * bool(assumes)
+    assert one.confirmed and one.undoes("counter_score") == (None if assumes else 4.5)
 
 
 @pytest.mark.parametrize(

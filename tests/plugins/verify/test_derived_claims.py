@@ -12,7 +12,9 @@ from sandbox_fixtures import settings_for
 from trial_results import verdict_of
 
 from autoreproduce import verify
+from autoreproduce.claims.claim import Claim
 from autoreproduce.claims.verdicts.trial_verdict import TrialVerdict
+from autoreproduce.plugins.verify.output_places import Places, statement_lines
 from autoreproduce.runner.api_results import Reproduction
 
 PAPER = """# Control under noise
@@ -253,6 +255,16 @@ notes:
     assert quote == '"The cost degrades gracefully with noise"'
     assert "LQR / Cost: paper 22.00, here 22" in numbers
     assert title in (done.path / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("kind", "says"), [("order", "better than Alpha"), ("equal", "as good as Alpha")]
+)
+def test_what_is_said_in_words_has_no_number_of_the_papers(kind: str, says: str) -> None:
+    claim = Claim(id="a", row=("Ours",), metric="cost", direction="lower", kind=kind,
+                  than=("Alpha",), value=0, sentence="Ours has a lower cost than Alpha")  # fmt: skip
+    [(_, numbers)] = statement_lines(["Ours is cheap"], [claim], Places([claim], {}))
+    assert numbers == f"Ours: cost: paper {says}, here a difference of none"
 
 
 @pytest.mark.slow

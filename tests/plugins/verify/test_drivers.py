@@ -143,6 +143,14 @@ def test_what_a_driver_puts_in_place_of_the_codes_own_is_shown(lines: str, put: 
             "  space = {} (line 2)\n  text = open('fig1.py').read() (line 1)\n-ipy()\n+pass\n+x",
         ),
         (
+            "folder, out = '/home/me/', 'x'\nbase = '/data/'\ntext = open('fig1.py').read()\n"
+            "text = text.replace(base, '').replace('n = 5', f'n = {out}')\nexec(text)",
+            "fig1.py: exec(text) (line 5)\n"
+            "  text = text.replace(base, '').replace('n = 5', f'n = {out}') (line 4)\n"
+            "  base = '/data/' (line 2)\n  text = open('fig1.py').read() (line 3)\n"
+            "-n = 5\n+f'n = {out}'\n-/data/\n+",
+        ),
+        (
             "import re\ncode = re.sub('^%.*', '', open('sub/main.py').read())\nexec(compile(code, 'm', 'exec'))",
             "sub/main.py: exec(compile(code, 'm', 'exec')) (line 3)\n"
             "  code = re.sub('^%.*', '', open('sub/main.py').read()) (line 2)\n-^%.*\n+",

@@ -156,7 +156,8 @@ def test_a_redirect_to_another_host_of_this_network_is_refused(tmp_path: Path, s
 def test_addresses_of_data_are_told_from_others() -> None:
     files = {
         "README.md": "See https://a.example/paper.pdf and [data](https://a.example/d/train.csv).\n"
-        "wget https://a.example/download?id=7\nhttps://github.com/a/b.git\n",
+        "wget https://a.example/download?id=7\nhttps://github.com/a/b.git\n"
+        "[![PDF](https://img.example/badge/Download-PDF-red)](https://a.example/o/r/tree/main/x)",
         "main.py": "u = 'https://a.example/d/train.csv'\n# https://docs.example/page.html\n"
         "urlretrieve('https://a.example/iris', 'iris')\nrequests.get('https://api.example/v1')\n",
         "get.sh": 'curl -O "https://a.example/x.tar.gz"; echo https://a.example/\n',

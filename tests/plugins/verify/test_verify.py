@@ -234,6 +234,7 @@ plt.show()
         ("np.int)", "int)"),
         ("from sklearn.externals import joblib", "import joblib"),
         ("/home/jane/data/points.csv", "data/points.csv"),
+        ("/home/jane/data/points.csv", "points.csv"),
         ("plt.show()", "print('error', error)"),
     ],
 )
@@ -252,6 +253,7 @@ def test_a_patch_may_change_how_code_is_run(tmp_path: Path, old: str, new: str) 
         ("data - 2", "data - 3", "touches what is computed"),
         ("np.mean(", "np.median(", "touches what is computed"),
         ("data/points.csv", "data/other.csv", "touches what is computed"),
+        ("/home/jane/data/points.csv", "other.csv", "touches what is computed"),
         ("/home/jane/data/", "/home/jane/test/", "touches what is computed"),
         ("plt.show()", "print(error * 0.5)", "touches what is computed"),
         ("plt.show()", "print('error 0.031')", "touches what is computed"),
