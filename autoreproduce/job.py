@@ -201,6 +201,13 @@ class Job(JobPart):
         """
         named = named_tape(self.settings.model.name)
         held = {"paper": self.paper, "data": self.data if self.task and self.task.own else None}
+        program = self.program
+        if program is not None:
+            held |= {"requirements": program.requirements}
+            held |= {f"beside {path.name}": path for path in program.beside}
+            files = {"requirements": _absolute(program.requirements)}
+            beside = tuple(path.resolve() for path in program.beside)
+            program = program.model_copy(update={**files, "beside": beside})
         new = {name: path for name, path in held.items() if path and name not in self.digests}
         digests = {**self.digests, **{name: _content_digest(path) for name, path in new.items()}}
         if self.task is not None:
@@ -209,6 +216,7 @@ class Job(JobPart):
             paper=_absolute(self.paper),
             paper_folder=_absolute(self.paper_folder),
             data=_absolute(self.data),
+            program=program,
             tape=self.tape or (_absolute(Path(named)) if named else None),
             command=shown(self.command),
             digests=digests,
@@ -223,11 +231,13 @@ class Job(JobPart):
         if self.solver == EXTERNAL:  # its trial compares the program and how it is run
             asked = {"task": task.id, "solver": self.solver}
             return {**asked, "task content": digest(task.instruction)}
+        run_by = {"run": job.program.run, "carry": job.program.carry} if job.program else {}
         return {
             "task": task.id,
             "solver": job.solver,
             "task content": job.digests["task"],
-            **{name: job.digests[name] for name in ("paper", "data") if name in job.digests},
+            **{name: value for name, value in job.digests.items() if name != "task"},
+            **{f"program's {name}": value for name, value in run_by.items() if value},
             **{f"settings {name}": value for name, value in job.settings.identity().items()},
         }
 

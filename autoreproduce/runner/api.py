@@ -224,7 +224,9 @@ def _without_this_machine(job: Job, folder: Path, settings: Settings) -> Job:
             f"{folder} replays a tape that lies elsewhere", fix=f"put that tape into {folder}"
         )
     own = {name: value for name, value in settings.flat().items() if name in MACHINE}
+    files = {"requirements": None, "beside": ()}
     return job.having(
+        program=job.program.model_copy(update=files) if job.program else None,
         task=job.of_task.model_copy(update=dict.fromkeys(type(job.of_task).PATHS)),
         settings=job.settings.having(**own),
         tape=tape,

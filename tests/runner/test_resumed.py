@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from autoreproduce.cli.app import app
 from autoreproduce.config import Settings
 from autoreproduce.errors import TrialError, UsageError
-from autoreproduce.job import Job, read_job, task_digest
+from autoreproduce.job import Job, Program, read_job, task_digest
 from autoreproduce.runner.api import resumed
 from autoreproduce.runner.find import find_or_make_task
 from autoreproduce.runner.settings import load_settings
@@ -111,14 +111,16 @@ def test_a_trial_that_was_not_begun_here_takes_trust(tmp_path: Path) -> None:
     assert resumed(tmp_path / "copy", load_settings({})).out == tmp_path / "copy"  # from then on
 
 
-@pytest.mark.parametrize("name", ["paper", "data", "tape", "paper_folder"])
+@pytest.mark.parametrize("name", ["paper", "data", "tape", "paper_folder", "program"])
 def test_a_job_that_was_altered_is_no_longer_ours_and_reads_no_file_of_ours(
     tmp_path: Path, name: str
 ) -> None:
     begin(tmp_path / "trial")
     (secret := tmp_path / "secret.md").write_text("mine")
     file = tmp_path / "trial" / "job.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), name: str(secret)}))
+    program = {"code": "x", "requirements": str(secret), "beside": [str(secret)]}
+    named = program if name == "program" else str(secret)
+    file.write_text(json.dumps({**json.loads(file.read_text()), name: named}))
     with pytest.raises(UsageError, match="was not begun here"):
         resumed(tmp_path / "trial", load_settings({}))
     if name == "data":
@@ -127,6 +129,7 @@ def test_a_job_that_was_altered_is_no_longer_ours_and_reads_no_file_of_ours(
         return
     job = resumed(tmp_path / "trial", load_settings({}), trust=True)
     assert (job.paper, job.tape, job.paper_folder) == (None, None, None)
+    assert job.program in (None, Program(code="x"))
 
 
 def test_settings_of_a_job_are_checked(tmp_path: Path) -> None:

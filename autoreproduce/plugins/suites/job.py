@@ -14,7 +14,7 @@ from autoreproduce.config import Settings
 from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.files.handed_over import raised, reaching, tapes_elsewhere
 from autoreproduce.job import FILE as JOB
-from autoreproduce.job import File, Job, JobPart
+from autoreproduce.job import File, Job, JobPart, Program
 from autoreproduce.job import read_job as read_stored
 from autoreproduce.plugins.suites.finished_trials import make_folder
 from autoreproduce.plugins.suites.plan import PLUGIN, Plan, Planned
@@ -85,9 +85,11 @@ def job_of(plan: Plan, planned: Planned, folder: Path, command: str, data: Path 
         retry_after=tuple(plan.suite.retry_after),
         needs=_needs(settings, found.task, plan.suite.gpus_per_trial),
     )
+    solver, carry = plan.solver(planned.variant), tuple(plan.suite.carry)
     return Job(
         task=found.task,
-        solver=plan.solver(planned.variant),
+        solver=solver,
+        program=Program(code=solver.partition(":")[2], carry=carry) if carry else None,
         settings=settings,
         number=planned.number,
         paper=found.paper,
@@ -142,7 +144,7 @@ def read_job(path: Path, trust: bool = False) -> Job:
 
 
 def _refuse_reaching(job: Job, path: Path) -> None:
-    out = [name for name in ("paper", "data") if getattr(job, name)]
+    out = [name for name in ("paper", "data", "program") if getattr(job, name)]
     out += [name for name in Task.PATHS if getattr(job.task, name, None)]
     out += [] if is_registered(job.solver) else ["solver"]
     out += [] if path.resolve() == (place(job).folder / JOB).resolve() else ["suite"]

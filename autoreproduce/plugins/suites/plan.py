@@ -193,6 +193,7 @@ class Plan:
         return {
             "solver": solver,
             **({"solver's source": source} if source else {}),
+            **({"carry": self.suite.carry} if self.suite.carry else {}),
             "task content": content,
             "prompts": self._prompts,
             **{f"task's {name}": value for name, value in inputs.items()},

@@ -114,6 +114,7 @@ class SuiteFile(SuitePart):
         0, description="of trial 1; trial n has the seed first_seed + n - 1 under every variant"
     )
     solver: str = "autoreproduce"
+    carry: list[str] = Field([], description="large files of the code that a solver code:PATH runs")
     settings: dict[str, Any] = Field({}, description="of all variants")
     executor: dict[str, dict[str, Any]] = Field(
         {"local": {}},

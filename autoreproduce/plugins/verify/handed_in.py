@@ -44,6 +44,7 @@ from autoreproduce.files.notebooks import notebook_errors
 from autoreproduce.files.shared import read_text
 from autoreproduce.files.tree import Tree
 from autoreproduce.files.unpacking import at_revision, opened_source
+from autoreproduce.job import Program as Handed
 from autoreproduce.method.claims import FrozenClaims, freeze_claims
 from autoreproduce.method.paper_notes import READ_BEFORE, SECTION, note_lines
 from autoreproduce.papers import read_paper
@@ -66,7 +67,13 @@ from autoreproduce.plugins.verify.shown_code import (
     files_asked_for,
     shown_code,
 )
-from autoreproduce.sandboxes.package_lists import age_words, cap, last_commit, own_python
+from autoreproduce.sandboxes.package_lists import (
+    age_words,
+    cap,
+    last_commit,
+    own_python,
+    read_requirements,
+)
 from autoreproduce.task import Metric
 from autoreproduce.trials.metric_source import PRINTED
 from autoreproduce.trials.run import Run, run_program
@@ -89,15 +96,13 @@ if TYPE_CHECKING:
 HEADLINE = "first_claim"  # the task's own metric: whatever claim is found first
 STATEMENTS = "Statements that no rule judges, with the numbers beside them"
 MOST_PLANS, MOST_INSTALLS = 3, 3  # plans that are run; lists of packages that couldn't be installed
-CARRY = "#carry="  # and after it, in a solver's name, large files of the code that are taken
-RUN_BY, NEEDS = "Run it by this command: ", "It needs these packages: "  # of an instruction
-WITH_DRIVER = "#driver="  # and after it the file of the user's own driver
 SETTINGS, MADE = "The settings of the run, beside the paper's", "What made each number"
 DATA = "Data that the code names"
 VERSIONS = "The versions that ran"
 NO_CLAIM = "the paper states no number for it; `autoreproduce audit` says where the code differs"
 OUTPUTS, MOST_LINKED = "program_output", 50  # the program's own files, in the trial's folder
 DATE = "code_date.txt"  # of its last commit
+GIVEN = "given_files.json"  # the user's packages and driver, as they were when the trial began
 ORIGINALS = "as_handed_in"  # of files that a patch changed, in the trial's folder
 INSTALL_SECONDS = 1800.0
 
@@ -116,16 +121,12 @@ def whose_numbers(task: Task, code: str) -> Task:
     named = "" if task.dataset == name_of_code(code) else task.dataset
     # its first sentence asks for the experiment on what the trial is called
     _, _, users = task.instruction.partition(f"the experiment on {task.dataset}.")
-    lines = [line for line in users.splitlines() if not line.startswith((RUN_BY, NEEDS))]
-    said = "\n".join(lines).strip()
-    alike = {"experiment": named, "dataset": "", "more_metrics": [], "instruction": said}
+    alike = {"experiment": named, "dataset": "", "more_metrics": [], "instruction": users.strip()}
     return task.model_copy(update={**alike, "metric": Metric(name="")})
 
 
 def handed_in_class(source: str) -> type[HandedInCode]:
-    """The solver that runs the code at `source`: a folder, an archive or a git URL, and after
-    `#carry=` names of large files.
-    """
+    """The solver that runs the code at `source`: a folder, an archive or a git URL."""
 
     class Named(HandedInCode):
         def __init__(self, **options: Any) -> None:
@@ -142,21 +143,19 @@ class HandedInCode:
     def __init__(
         self, source: str, settings: Settings, budget: Budget, paper_file: Path | None = None
     ) -> None:
-        source, _, self.own_driver = source.partition(WITH_DRIVER)
-        self.source, _, large = source.partition(CARRY)
-        self.large = large.split(",") if large else []
-        self.settings, self.budget = settings, budget
+        self.source, self.settings, self.budget = source, settings, budget
         self.paper_file = paper_file
         self.notes: list[str] = []  # of the last plan, for the report
         self.tried: list[tuple[str, str]] = []  # what was run or installed, and what came of it
         self.installed = Packages(()).command
-        self.own_command = ""  # the user's --run
+        self.handed = Handed(code=source)  # what the user says of how it is run
+        self.own_packages, self.own_driver = list[str](), ""
         self.versions = list[tuple[str, str]]()  # of Python and the packages that ran
         self.failed_lists: dict[str, str] = {}
 
     def solve(self, task: Task, models: Models, sandbox: Sandbox, trial: Trial) -> Submission:
         """The run in full with the places of its numbers; failed if no plan made it run."""
-        self.own_command = getattr(trial.record.job.program, "run", None) or ""
+        self.handed = trial.record.job.program or self.handed
         prompts = Prompts(folder("prompts") / "verify", folder("prompts"))
         shared = (trial, self.budget, self.settings)
         chat, name = models.chat("research"), models.name("research")
@@ -289,12 +288,15 @@ class HandedInCode:
 
     def _lay_out(self, trial: Trial) -> tuple[Program, dict[str, str]]:
         """The code in the workspace, its texts as the first commit; it, and what is left out."""
+        self.own_packages, self.own_driver = _given_files(self.handed, trial)
         workspace = Workspace(trial.folder)
         workspace.open()
         with opened_source(self.source) as root:
             program = program_at(root, self.source, kinds=KINDS | PROSE)
             own = [self.settings.runs_dir]
-            found = carried_files(root, own, self.large) if root.is_dir() else CarriedFiles(root)
+            found = (
+                carried_files(root, own, self.handed.carry) if root.is_dir() else CarriedFiles(root)
+            )
             workspace.commit(program.files, "the code as it was handed in")
             if not (trial.folder / DATE).exists():
                 trial.write(DATE, last_commit(root))
@@ -399,9 +401,7 @@ class HandedInCode:
         told = task.instruction
         if task.dataset == name_of_code(self.source):  # the code's own name says nothing of it
             told = told.partition(f"the experiment on {task.dataset}.")[2].strip()
-        if self.own_command:
-            told = "\n".join(line for line in told.splitlines() if not line.startswith(RUN_BY))
-        asked = {"told": told, "claims": claims, "minutes": minutes}
+        asked = {"told": told, "needs": self.own_packages, "claims": claims, "minutes": minutes}
         said = experiment_text(paper_text, [about, task.experiment or ""])
         given = _given(trial)
         asked |= shown_code(given, about, paper_text) | {"paper": said}
@@ -412,8 +412,8 @@ class HandedInCode:
         asked |= {"cores": self.settings.sandbox.limits.cpus, "failed": None, "error": ""}
         asked |= {"refused": []}
         listed = declared_packages(given, read_text(trial.folder, DATE))
-        asked |= {"listed": listed, "own_driver": self._own_driver()}
-        asked |= {"own_command": self.own_command}
+        asked |= {"listed": listed, "own_driver": self.own_driver}
+        asked |= {"own_command": self.handed.run}
         return asked, about, said
 
     def _installed(
@@ -435,7 +435,7 @@ class HandedInCode:
             tree, old = Tree(trial.workspace), plan.python.startswith("2")
             converted = from_python2(tree) if old and not python.startswith("2") else None
             changed = patched(tree, plan.patches, converted)
-            if driver := self._own_driver() or plan.driver:
+            if driver := self.own_driver or plan.driver:
                 changed.files[DRIVER] = driver
             if plan.packages and (words := age_words(date, cap(date, python or own))):
                 self.notes.append(words)
@@ -460,11 +460,11 @@ class HandedInCode:
             content = read_object(reply)
             wanted = content.get("show")
             if not isinstance(wanted, list) or not wanted:
-                if self.own_command:
+                if self.handed.run:
                     content |= {"commands": ["true"], "driver": ""}
                 plan = read_structured(json.dumps(content), RunPlan)
-                if self.own_command:
-                    own = PlannedCommand.model_construct(command=self.own_command, shows="")
+                if self.handed.run:
+                    own = PlannedCommand.model_construct(command=self.handed.run, shows="")
                     plan = plan.model_copy(update={"commands": [own]})
                 elif plan.driver and (
                     fault := read_driver(plan.driver, names, asked["claims"]).fault
@@ -483,13 +483,6 @@ class HandedInCode:
             return ToShow(f"{texts}\n\nAnswer with the plan now.")
 
         return agent.checked("plan", read, **asked)
-
-    def _own_driver(self) -> str:
-        """The text of the user's driver, "" without one. Raises UsageError if it can't be read."""
-        if not self.own_driver:
-            return ""
-        [text] = read_beside([Path(self.own_driver)]).values()
-        return text
 
     def _install(
         self, plan: RunPlan, python: str, date: str, sandbox: Sandbox, trial: Trial
@@ -543,6 +536,18 @@ def _what_was_read(frozen: FrozenClaims, places: Places) -> dict[str, list[tuple
         STATEMENTS: statement_lines(quotes, frozen.file.claims, places),
         SECTION: note_lines([note for note in frozen.notes if note not in stated]),
     }
+
+
+def _given_files(program: Handed, trial: Trial) -> tuple[list[str], str]:
+    """The packages that the user lists and the text of their driver, kept for a trial that is
+    resumed. Raises UsageError if a file can't be read.
+    """
+    if not (trial.folder / GIVEN).exists():
+        packages = read_requirements(program.requirements) if program.requirements else ()
+        driver = "".join(read_beside(program.beside).values())
+        trial.write(GIVEN, json.dumps([packages, driver]))
+    packages, driver = parse_json(read_text(trial.folder, GIVEN))
+    return packages, driver
 
 
 def _given(trial: Trial) -> Path:

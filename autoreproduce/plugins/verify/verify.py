@@ -20,14 +20,7 @@ from autoreproduce.models.found_here import how_here
 from autoreproduce.plugins.verify.driver import DRIVER
 from autoreproduce.plugins.verify.fetch_options import Fetch
 from autoreproduce.plugins.verify.fetching import fetched_folder
-from autoreproduce.plugins.verify.handed_in import (
-    CARRY,
-    HEADLINE,
-    NEEDS,
-    RUN_BY,
-    WITH_DRIVER,
-    name_of_code,
-)
+from autoreproduce.plugins.verify.handed_in import HEADLINE, name_of_code
 from autoreproduce.plugins.verify.runnable import declared_packages, runnable_settings
 from autoreproduce.plugins.verify.shown_code import shown_code
 from autoreproduce.runner import api
@@ -132,6 +125,16 @@ def verify_job(
     if driver:
         read_beside([driver])
         run = run or f"python {driver.name if metric_from else DRIVER}"
+    if requirements:
+        read_requirements(requirements)
+    program = Program(
+        code=code,
+        run=run,
+        metric_from=tuple(metric_from),
+        requirements=requirements,
+        beside=(driver,) if driver else (),
+        carry=tuple(carry),
+    )
     if metric_from:
         if not run or not claims or not paper:
             raise UsageError(
@@ -139,16 +142,9 @@ def verify_job(
                 "--claim and --paper",
                 fix="add what's missing, or leave --metric-from out and name a model",
             )
-        program = Program(
-            code=code,
-            run=run,
-            metric_from=tuple(metric_from),
-            requirements=_requirements_of(code, requirements),
-            beside=(driver,) if driver else (),
-            carry=tuple(carry),
-        )
+        listed = _requirements_of(code, requirements)
         return api.score_job(
-            program,
+            program.model_copy(update={"requirements": listed}),
             Judging(levels=("execution", "integrity")),
             task=name,
             paper=paper,
@@ -158,11 +154,6 @@ def verify_job(
             command=command,
             settings=settings,
         )
-    told = [f"{RUN_BY}{run}"] if run else []
-    if requirements:
-        told.append(f"{NEEDS}{', '.join(read_requirements(requirements))}")
-    more = f"{CARRY}{','.join(carry)}" if carry else ""
-    more += f"{WITH_DRIVER}{driver.resolve()}" if driver else ""
     job = api.reproduce_job(
         arxiv=arxiv,
         paper=paper,
@@ -170,14 +161,14 @@ def verify_job(
         metric=f"{HEADLINE}:higher",
         claims=claims,
         data=data,
-        instruction="\n".join(filter(None, (*told, instruction))),
+        instruction=instruction,
         out=out,
         trial=trial,
-        solver=f"code:{code if is_url(code) else Path(code).resolve()}{more}",
+        solver=f"code:{code if is_url(code) else Path(code).resolve()}",
         command=command,
         settings=settings,
     )
-    return job.having(program=Program(code=code, run=run, carry=tuple(carry)))
+    return job.having(program=program)
 
 
 def _requirements_of(code: str, named: Path | None) -> Path | None:

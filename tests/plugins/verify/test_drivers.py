@@ -12,6 +12,9 @@ from trial_results import verdict_of
 from autoreproduce.claims.claim import Claim
 from autoreproduce.plugins.verify.driver import DRIVER, MADE, PUT, RUN, read_driver
 from autoreproduce.plugins.verify.verify import verify_by_model, verify_by_places, verify_job
+from autoreproduce.runner.api import resumed
+from autoreproduce.runner.attempt import watched_attempt
+from autoreproduce.runner.settings import load_settings
 
 FILES = ["lib.py", "pack/__init__.py", "pack/fit.py", "fig1.py", "sub/main.py", "README.md"]
 CALLED = "from lib import mean\nx = first = mean([1])\n"
@@ -298,3 +301,50 @@ def test_a_users_own_driver_is_run_and_listed_as_theirs(tmp_path: Path, by_model
     [(title, text)] = done.result.details["sections"]["The driver"]
     assert title == f"{DRIVER}, yours" and text == CALLS
     assert verdict_of(done.path).claims[0].verdict.word == "reproduced"
+
+
+@pytest.mark.slow
+def test_a_trial_goes_on_with_the_driver_the_packages_and_the_command_it_began_with(
+    tmp_path: Path,
+) -> None:
+    """Their files may be gone or altered by then: the trial has what they held."""
+    code = code_with(tmp_path, lib__py=LIBRARY)
+    (tmp_path / "mine.py").write_text(CALLS)
+    (tmp_path / "needs.txt").write_text("numpy>=1.20\n")
+    given = {"driver": tmp_path / "mine.py", "requirements": tmp_path / "needs.txt"}
+    with chat_server([CLAIMS, json.dumps({"why": "a library"}), FOUND]) as server:
+        how = {"model": "any", "base_url": server.base_url, "audit": False, "sandbox": "process"}
+        settings = load_settings({**how, "runs_dir": tmp_path / "runs", "budget": "1 calls"})
+        begun = verify_by_model(
+            verify_job(str(code), settings=settings, paper=tmp_path / "paper.md", **given)
+        )
+        assert begun.result.status == "stopped"
+        for file in given.values():
+            file.unlink()
+        done = watched_attempt(resumed(begun.path, load_settings({"budget": "9 calls"})))
+        prompt = server.requests[1].prompt
+    assert "It needs these packages: numpy>=1.20" in prompt and CALLS in prompt
+    assert f"The user's command\n`python {DRIVER}`" in prompt
+    [(title, text)] = done.result.details["sections"]["The driver"]
+    assert title == f"{DRIVER}, yours" and text == CALLS
+    assert verdict_of(done.path).claims[0].verdict.word == "reproduced"
+
+
+@pytest.mark.parametrize("option", ["run", "carry", "driver", "requirements"])
+def test_how_code_is_run_makes_it_another_trial(tmp_path: Path, option: str) -> None:
+    code = code_with(tmp_path, lib__py=LIBRARY)
+    (tmp_path / "mine.py").write_text(CALLS)
+    (tmp_path / "needs.txt").write_text("numpy\n")
+    how = {"run": "python a.py", "carry": ["w.pt"], "driver": tmp_path / "mine.py"}
+    how["requirements"] = tmp_path / "needs.txt"
+    settings = settings_for("process", runs_dir=tmp_path / "runs")
+
+    def folder(**more: object) -> Path:
+        given = {"settings": settings, "paper": tmp_path / "paper.md", **more}
+        return verify_job(str(code), **given).folder()
+
+    there = folder(**{option: how[option]})
+    assert there == folder(**{option: how[option]}) != folder()
+    if isinstance(how[option], Path):
+        how[option].write_text("# other words\npandas\n")
+        assert folder(**{option: how[option]}) != there

@@ -24,6 +24,7 @@ from autoreproduce.plugins.verify.run_patches import RunPatch, patched
 from autoreproduce.plugins.verify.verify import verify_by_model, verify_job
 from autoreproduce.runner.api_results import Reproduction
 from autoreproduce.trials.steps import ExecutionResult
+from autoreproduce.trials.trial import Trial
 
 PAPER = """# Means of few points
 Our estimator has a mean of 3.95833 and a largest value of 8.125 on the points. Its error is 0.5.
@@ -189,12 +190,14 @@ def test_a_run_that_is_out_of_time_is_planned_anew(tmp_path: Path) -> None:
 def test_in_a_suite_the_solver_is_the_code(tmp_path: Path) -> None:
     task = f'{{name: means, metric: "first_claim:higher", paper: {tmp_path}/paper.md}}'
     suite = tmp_path / "suite.yaml"
-    suite.write_text(f'name: v\ntasks: [{task}]\nsolver: "code:{handed_in(tmp_path)}"\n')
+    solver = f'solver: "code:{handed_in(tmp_path)}"\ncarry: [w.pt]'
+    suite.write_text(f"name: v\ntasks: [{task}]\n{solver}\n")
     with chat_server([CLAIMS, PLAN, FOUND]) as server:
         how = {"sandbox": "process", "model": "any", "base_url": server.base_url}
         how["audit"] = False
         autoreproduce.run_suite(suite, trust=True, out=tmp_path / "runs", **how)
     [result] = (tmp_path / "runs").rglob("result.json")
+    assert Trial.read(result.parent).record.job.of_program.carry == ("w.pt",)
     found = verdict_of(result.parent)
     assert found and found.claims[0].verdict.word == "reproduced"
 
@@ -350,9 +353,10 @@ def test_a_commit_and_large_files_are_named_with_the_code(tmp_path: Path) -> Non
     (paper := tmp_path / "paper.md").write_text(PAPER)
     carry = ["w.pt", "data/*.npz"]
     asked = verify_job(f"{url}@v1.0", settings=settings, paper=paper, carry=carry)
-    assert asked.of_task.id == "r" and asked.solver == f"code:{url}@v1.0#carry=w.pt,data/*.npz"
+    assert asked.of_task.id == "r" and asked.solver == f"code:{url}@v1.0"
+    assert asked.of_program.carry == ("w.pt", "data/*.npz")
     solver = handed_in_class(asked.solver.removeprefix("code:"))(settings=settings, budget=None)
-    assert (solver.source, solver.large) == (f"{url}@v1.0", ["w.pt", "data/*.npz"])
+    assert solver.source == f"{url}@v1.0"
 
 
 def test_code_or_paper_that_is_missing_is_said_at_once(tmp_path: Path) -> None:
