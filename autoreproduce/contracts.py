@@ -154,7 +154,7 @@ class Submission:
     `complete` says that the work is done and can be measured; a `failed` one is not. `run` is the
     run in full, None where the solver made none. `answer` is what the solver reports itself
     (masked functions); it is never believed, only compared. `metric_from`: where a program from
-    outside wrote its numbers (`trials.metric_source`), empty for metrics.json. The rest goes into
+    outside wrote its numbers (`trials.program_output`), empty for metrics.json. The rest goes into
     the outcome as it is: `phases` by name, `edits` by phase (turns, added, removed), entries of a
     lineage, warnings, `not_reproduced` (what a reader
     might believe was reproduced and was not),

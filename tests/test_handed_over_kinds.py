@@ -137,7 +137,7 @@ OPENED = {
             "papers/files.py",
             "files/unpacking.py",
         ),
-        *("trials/metric_source.py", "trials/output_rows.py", "plugins/verify/shown_code.py"),
+        *("trials/program_output.py", "plugins/verify/shown_code.py"),
     },
     "a paper and its pictures, below its folder": {
         *("method/literature_review.py", "papers/latex_source.py", "papers/mineru.py"),

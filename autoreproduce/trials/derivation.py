@@ -6,7 +6,11 @@ a quantile, the difference of two, … A single value is its simplest form. Whoe
 or a model, writes no number: code reads them, computes, and says in words what it did. There are no
 constants in it, so that it can't be made to give a number that the run didn't.
 
-`--metric-from FILE:KEY` is short for the last number at a key (`metric_source`).
+`--metric-from FILE:KEY` is short for the last number at a key. FILE is read as its name says
+(`program_output`): JSON by a path of keys and places with dots between, JSON lines and CSV by the
+last row that has the key, any other text, and what was printed (`stdout`), by the number after the
+key, or by a pattern between slashes where no word is before the number. `#12.3` is the third number
+of the twelfth line of any text.
 """
 
 from __future__ import annotations
@@ -37,17 +41,17 @@ from autoreproduce.claims.verdicts.intervals import t_quantile
 from autoreproduce.errors import CommandError, SandboxError, UsageError
 from autoreproduce.files.bounded import is_usable
 from autoreproduce.files.tree import Tree
-from autoreproduce.trials.metric_source import (
-    GRAMMAR,
-    PRINTED,
-    check_pattern,
-    ended,
-    form_of,
-    number_at,
-    numbers_on_line,
-)
 from autoreproduce.trials.metrics_file import MAX_BYTES
-from autoreproduce.trials.output_rows import TEXTS, Cell, cells_at, readable
+from autoreproduce.trials.numbers_in_text import form_of, numbers_on_line, pattern_of
+from autoreproduce.trials.program_output import (
+    PRINTED,
+    TEXTS,
+    Cell,
+    cells_at,
+    ended,
+    number_at,
+    readable,
+)
 
 Take = Literal[
     "value", "last", "mean", "median", "sum", "min", "max", "std", "population std", "quantile",
@@ -80,7 +84,8 @@ THEN_WORDS = {
     "square root": "square root of {}", "one minus": "1 minus {}",
 }  # fmt: skip
 DEEPEST, MOST_LISTED = 8, 12  # derivations in one another; numbers of a list that are shown
-LINE = re.compile(r"#(\d{1,7})\.(\d{1,4})")
+LINE = re.compile(r"#(\d{1,7})\.(\d{1,4})")  # a key by its place in a text
+GRAMMAR = "write --metric-from FILE:KEY, such as log.csv:test_mse, or stdout:KEY"
 
 
 class _Strict(BaseModel):
@@ -319,10 +324,8 @@ def _is_last_at_key(one: Derivation) -> bool:
 
 
 def _at_key(place: Values, outputs: Outputs) -> Derived:
-    """The last number at a key, as `metric_source` reads it."""
+    """The last number at a key."""
     number = number_at(place.file, place.key, outputs.read(place.file))
-    if at := LINE.fullmatch(place.key):
-        return Derived((number,), f"number {at[2]} of line {at[1]} of {place.file}")
     return Derived((number,), f"{place.key} in {place.file}")
 
 
@@ -448,8 +451,6 @@ def _condition(wanted: str | list[str]) -> str:
 
 def _on_lines(place: Values, name: str, text: str) -> list[Cell]:
     """The nth number of a line, or of each of several."""
-    if name.lower().endswith(".json"):
-        raise CommandError(f"{name} is JSON: name the number's path as `key`")
     lines = text.split("\n")
     first = _line_of(place, name, lines)
     assert place.line is not None
@@ -511,15 +512,30 @@ def parse_metric_source(text: str) -> MetricSource:
         return MetricSource((written[1] or "").strip(), derivation)
     place, colon, key = text.partition(":")
     name, _, file = place.rpartition("=")
-    key = key.strip()
+    file, key, line = file.strip(), key.strip(), LINE.fullmatch(key.strip())
     try:
-        at = Values(file=file.strip(), key=key)
+        if line:
+            on_line = Values(file=file, line=int(line[1]), number=int(line[2]))
+            return MetricSource(name.strip(), Derivation(of=on_line))
+        at = Values(file=file, key=key)
     except ValidationError:
         at = None
     if at is None or not colon:
         raise UsageError(f"--metric-from {text!r} names no file and key", fix=GRAMMAR)
-    check_pattern(key, text)
+    _check_pattern(key, text)
     return MetricSource(name.strip(), Derivation(take="last", of=at))
+
+
+def _check_pattern(key: str, text: str) -> None:
+    """Raises UsageError for a pattern that is none, or that has no one group for the number."""
+    try:
+        groups = re.compile(pattern_of(key) or "()").groups
+    except re.error as error:
+        why = f"--metric-from {text!r} holds no pattern ({error})"
+        raise UsageError(why, fix=GRAMMAR) from None
+    if groups != 1:
+        fix = "put one pair of brackets around the number, as stdout:/loss (\\S+)$/"
+        raise UsageError(f"--metric-from {text!r} does not say which number", fix=fix)
 
 
 def field_faults(error: ValidationError) -> str:

@@ -4,7 +4,7 @@ Predictions decide. A number that the program claims counts only where nothing c
 and then `recomputed` is False. Where both are there and differ by more than rounding, that is a
 warning. Nothing is measured from absence: where a task asks for predictions and they are missing or
 cannot be used, there is no number, nor where it is too large to be averaged. A program from outside
-whose user says where its number is (`metric_source`) was not asked for predictions: its number
+whose user says where its number is (`program_output`) was not asked for predictions: its number
 is its own word. Every number has a
 verdict on its integrity beside it (`integrity.py`); where the run saw decoys, the program's own
 claim is about them.

@@ -89,7 +89,7 @@ def test_a_number_is_found_on_its_line(tmp_path: Path, place: str, value: float)
 def test_a_missing_number_leaves_the_others(tmp_path: Path) -> None:
     places = ["stdout:#2.1", "a=stdout:#9.1", "b=stdout:#2.2"]
     assert metrics_from(places, tmp_path, TABLE, "m").metrics == {"m": 1.25, "b": 90.5}
-    with pytest.raises(CommandError, match="no such key"):
+    with pytest.raises(CommandError, match="line 1 of stdout has 0 numbers"):
         metrics_from(["stdout:#1.1", "b=stdout:#2.2"], tmp_path, TABLE, "m")
 
 

@@ -82,7 +82,7 @@ def test_data_and_number_are_mapped_and_a_claim_is_judged(
     [lost] = score(tmp_path / "p", metric_from=["logs/run.csv:r2"], **asked)
     assert lost.path != done.path and lost.scores[0].value == 1  # it ran
     outcome = Trial.read(lost.path).result
-    assert outcome and outcome.metric is None and "no such key" in outcome.reason
+    assert outcome and outcome.metric is None and "no column 'r2'" in outcome.reason
     with pytest.raises(UsageError, match="another --data-at, --metric-from"):
         score(tmp_path / "p", metric_from=["x.csv:y"], out=done.path, **asked)
 

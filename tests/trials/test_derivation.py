@@ -173,7 +173,6 @@ def test_a_place_in_every_form_of_output(of: Any, numbers: list[float]) -> None:
         (place("runs.json", "runs.*.m.f1"), {"take": "mean"}, "no 'runs.*.m.f1' there"),
         (place("runs.json", "runs.0.n.acc"), {}, "the keys are seed, m"),
         (place("runs.json", "name"), {}, "has 0 numbers"),
-        (place("runs.json", line=1), {}, "is JSON: name the number's path"),
         (place("out/*/n.json", "acc"), {}, "no output fits out/*/n.json"),
         (place("stdout", line=1, number=9), {}, "line 1 of stdout has 2 numbers"),
         (place("stdout", line=99), {}, "no line 99"),

@@ -75,7 +75,7 @@ from autoreproduce.sandboxes.package_lists import (
     read_requirements,
 )
 from autoreproduce.task import Metric
-from autoreproduce.trials.metric_source import PRINTED
+from autoreproduce.trials.program_output import PRINTED
 from autoreproduce.trials.run import Run, run_program
 from autoreproduce.trials.steps import ExecutionResult, InstallResult
 from autoreproduce.trials.workspace import Workspace

@@ -22,8 +22,7 @@ from autoreproduce.trials.derivation import (
     derive,
     field_faults,
 )
-from autoreproduce.trials.metric_source import PRINTED
-from autoreproduce.trials.output_rows import TEXTS, readable
+from autoreproduce.trials.program_output import PRINTED, TEXTS, readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -125,6 +124,8 @@ class Places:
         if place.line is None:
             return
         for name in self.outputs.matching(place):
+            if name.lower().endswith(".json"):
+                raise CommandError(f"{name} is JSON: name the number's path as `key`")
             lines = self.outputs.read(name).split("\n")
             there = lines[place.line - 1] if place.line <= len(lines) else ""
             if _spaced(there) != _spaced(place.text):

@@ -132,6 +132,9 @@ def test_a_job_is_attempted_where_it_lies(tmp_path: Path) -> None:
     with_place(suite=str(tmp_path / "victim"))
     with pytest.raises(UsageError, match=r"names suite, .*add --trust"):
         read_job(file)
+    file.write_text(json.dumps({**content, "program": {"code": "x", "beside": ["/etc/hosts"]}}))
+    with pytest.raises(UsageError, match=r"names program, .*add --trust"):
+        read_job(file)
     with_place(task="../../victim")
     with pytest.raises(UsageError, match="is called as no folder can be"):
         read_job(file, trust=True)

@@ -15,7 +15,7 @@ from autoreproduce.files.notebooks import joined, notebook_cells, notebook_error
 from autoreproduce.files.tree import Tree
 from autoreproduce.plugins.verify.shown_code import experiment_text, files_asked_for, shown_code
 from autoreproduce.runner.api_results import Reproduction
-from autoreproduce.trials.output_rows import readable
+from autoreproduce.trials.program_output import readable
 
 
 def code_of(folder: Path, **files: str) -> Path:

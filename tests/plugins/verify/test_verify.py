@@ -190,14 +190,14 @@ def test_a_run_that_is_out_of_time_is_planned_anew(tmp_path: Path) -> None:
 def test_in_a_suite_the_solver_is_the_code(tmp_path: Path) -> None:
     task = f'{{name: means, metric: "first_claim:higher", paper: {tmp_path}/paper.md}}'
     suite = tmp_path / "suite.yaml"
-    solver = f'solver: "code:{handed_in(tmp_path)}"\ncarry: [w.pt]'
+    solver = f'solver: "code:{handed_in(tmp_path)}"\ncarry: [run_it.py]'
     suite.write_text(f"name: v\ntasks: [{task}]\n{solver}\n")
     with chat_server([CLAIMS, PLAN, FOUND]) as server:
         how = {"sandbox": "process", "model": "any", "base_url": server.base_url}
         how["audit"] = False
         autoreproduce.run_suite(suite, trust=True, out=tmp_path / "runs", **how)
     [result] = (tmp_path / "runs").rglob("result.json")
-    assert Trial.read(result.parent).record.job.of_program.carry == ("w.pt",)
+    assert Trial.read(result.parent).record.job.of_program.carry == ("run_it.py",)
     found = verdict_of(result.parent)
     assert found and found.claims[0].verdict.word == "reproduced"
 
