@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from autoreproduce.sandboxes.setup import SandboxSetup
     from autoreproduce.trials.trial import Trial
 
+LONGEST_ID = 60  # letters
+
 
 class OwnTask(BaseModel):
     """A task as its user describes it: each metric as NAME, NAME:higher or NAME:lower (in one text
@@ -72,8 +74,9 @@ class OwnTask(BaseModel):
 
     @property
     def id(self) -> str:
-        """Its name as part of a folder's."""
-        return re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-") or "task"
+        """Its name as part of a folder's; of a long one the beginning, and what tells it apart."""
+        name = re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-") or "task"
+        return name if len(name) <= LONGEST_ID else f"{name[:LONGEST_ID]}-{digest(name)[:8]}"
 
 
 class OwnTasks:

@@ -201,6 +201,9 @@ class Difference(Item):
         return self.instead_of(claim) if alone else None
 
 
+NOT_AS_STATED = "reproduced, but not as stated"  # of a number that holds for the wrong reason
+
+
 class Audit(Frozen):
     """What an audit found: differences, things that agree, and what was dropped and why."""
 
@@ -234,6 +237,10 @@ class Audit(Frozen):
             for one in self.moving
             if any(one.undoes(effect.claim) is not None for effect in one.effects)
         )
+
+    def undoing(self, claim: str) -> Difference | None:
+        """The first by which this claim's number holds for the wrong reason, as a run showed."""
+        return next((one for one in self.moving if one.undoes(claim) is not None), None)
 
     def of_claim(self, claim: str) -> list[Difference]:
         """The differences that can move this claim."""

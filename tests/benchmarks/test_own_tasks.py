@@ -36,6 +36,13 @@ def test_an_unknown_name_takes_the_direction_of_the_users_claim() -> None:
         own("zeal", claims=("mse = 3",))
 
 
+def test_a_long_name_is_cut_for_folders_and_stays_its_own() -> None:
+    said = "Sections 2 and 3 (Tables 1, 2 and 3 and the sentences beside them): " + "rates " * 40
+    one, other = (OwnTask(name=said + end, metric=("mse",)).id for end in ("men", "women"))
+    assert one.startswith("sections-2-and-3-tables-1-2-and-3") and len(one) == 69
+    assert one != other and OwnTask(name="Table 2", metric=("mse",)).id == "table-2"
+
+
 def test_several_metrics_by_commas_or_one_by_one_are_the_same_task() -> None:
     by_comma, one_by_one = own("mse,mae"), own("mse", "mae")
     assert [metric.name for metric in by_comma.metrics] == ["mse", "mae"]

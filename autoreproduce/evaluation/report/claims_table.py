@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from autoreproduce.claims.differences import NOT_AS_STATED
 from autoreproduce.claims.stated_results import digits_of
 from autoreproduce.claims.verdicts.overall import those_that_count
 from autoreproduce.evaluation.report.wording import band, number, percent
@@ -208,12 +209,10 @@ def claim_row(one: JudgedClaim, under_readings: str = "", audit: Audit | None = 
     claim, verdict = one.claim, one.verdict
     word, level = verdict.text, LEVEL_OF_WORD.get(verdict.word, "open")
     reasons = [verdict.why, under_readings]
-    for item in audit.decisive if audit and verdict.word == "reproduced" else ():
-        if (after := item.undoes(claim.id)) is not None:
-            word, level = "reproduced, but not as stated", "mixed"
-            instead = f"done the paper's way, it's {number(after)}"
-            reasons.insert(0, f"the code {item.does.strip('. ')} ({item.place}); {instead}")
-            break
+    if wrong := audit.undoing(claim.id) if audit and verdict.word == "reproduced" else None:
+        word, level = NOT_AS_STATED, "mixed"
+        instead = f"done the paper's way, it's {number(wrong.undoes(claim.id) or 0.0)}"
+        reasons.insert(0, f"the code {wrong.does.strip('. ')} ({wrong.place}); {instead}")
     for item in audit.moving if audit and verdict.word != "reproduced" else ():
         after = item.instead_of(claim.id)
         if after is not None and item.word_of(claim.id) == "reproduced":

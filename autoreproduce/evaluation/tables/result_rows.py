@@ -8,6 +8,8 @@ from pathlib import Path
 from statistics import stdev
 from typing import Any
 
+from autoreproduce.claims.differences import NOT_AS_STATED
+from autoreproduce.claims.verdicts.trial_verdict import JudgedClaim
 from autoreproduce.contracts import Score
 from autoreproduce.evaluation.tables.rows import trial_row
 from autoreproduce.task import Task
@@ -31,6 +33,7 @@ def _of_trial(path: Path, task: Task, result: Result, scores: Sequence[Score]) -
             **{name: getattr(row, name) for name in COLUMNS},
             "claims": len(result.judged),
             "reproduced": sum(one.verdict.word == "reproduced" for one in result.judged),
+            "not_as_stated": sum(_undone(one, result) for one in result.judged),
             "differences": len(audit.differences) if audit else None,
             **{f"score_{one.scorer}": one.value for one in scores},
             "sentence": result.sentence or result.reason,
@@ -54,12 +57,18 @@ def _of_claims(path: Path, task: Task, result: Result, scores: Sequence[Score]) 
             "runs": len(one.verdict.values),
             "difference": one.verdict.difference,
             "relative": one.verdict.relative,
-            "verdict": one.verdict.text,
+            "verdict": NOT_AS_STATED if _undone(one, result) else one.verdict.text,
             "recomputed": one.recomputed,
             "why": one.verdict.why,
         }
         for one in result.judged
     ]
+
+
+def _undone(one: JudgedClaim, result: Result) -> bool:
+    """Whether its number holds for the wrong reason."""
+    audit = result.audit if one.verdict.word == "reproduced" else None
+    return bool(audit and audit.undoing(one.claim.id))
 
 
 def _of_differences(path: Path, task: Task, result: Result, scores: Sequence[Score]) -> Rows:
