@@ -75,10 +75,16 @@ class TapeModel(BaseChatModel):
             step = self._calls[place] + 1
             entry = self._replies.get((place, step))
             if entry is None:
+                fix = "replay with the recording's task, settings and version, or record anew"
+                if "debug" in place.name:
+                    fix = (
+                        "a program failed that ran then: if its time was up, run the same command "
+                        "with --time-limit-minutes 60"
+                    )
                 raise TapeError(
                     f"the tape {self.path} has no reply for call {step} of {'/'.join(place)}: the "
                     "replay took another course than the recording",
-                    fix="replay with the recording's task, settings and version, or record anew",
+                    fix=fix,
                 )
             self._calls[place] = step
         return entry

@@ -115,6 +115,8 @@ def test_a_tape_that_ends_says_where(tape):
         say(model, EDIT)
     with pytest.raises(TapeError, match=r"call 1 of code/refactoring/edit"):
         say(model, CallSite("code", "refactoring", "edit"))
+    with pytest.raises(TapeError, match=r"if its time was up, .* --time-limit-minutes 60"):
+        say(model, CallSite("code", "full_run", "debug/edit"))
     assert say(model, REVIEW).text == "r1"
 
 
