@@ -23,6 +23,7 @@ from autoreproduce.config import Settings
 from autoreproduce.errors import AutoReproduceError, TrialError, UsageError
 from autoreproduce.evaluation.judging.submitted_code import SKIPPED
 from autoreproduce.evaluation.report.wording import clean
+from autoreproduce.files.git_process import NO_CONFIGURATION, run_git
 from autoreproduce.files.shared import file_inside, inside
 from autoreproduce.plugins.integrations import optional_module
 from autoreproduce.plugins.integrations.jobs import Jobs, JobState
@@ -529,7 +530,10 @@ def _plain_errors(
 # What a client names on this machine: what a web page told it must not show it your keys.
 
 
-HARMLESS = {".gitignore", ".gitattributes", ".gitmodules", ".gitkeep", ".DS_Store"}
+# What code hosts and tools keep in a repository. Beside these, what git tracks is no secret.
+HARMLESS = {".gitignore", ".gitattributes", ".gitmodules", ".gitkeep", ".DS_Store", ".github"}
+HARMLESS |= {".gitlab-ci.yml", ".travis.yml", ".circleci", ".pre-commit-config.yaml", ".flake8"}
+HARMLESS |= {".editorconfig", ".dockerignore", ".Rbuildignore", ".readthedocs.yaml", ".coveragerc"}
 
 
 def own_path(here: Path, path: str) -> str:
@@ -560,10 +564,30 @@ def _visible(here: Path, path: str, skipped: Collection[str], runs: Path | None)
 
 
 def _hidden_below(top: Path, skipped: Collection[str], runs: Path | None) -> Iterator[str]:
-    """The hidden entries below a folder, by their path in it; no link is followed."""
+    """The hidden entries below a folder that git doesn't track, by their path in it; no link is
+    followed.
+    """
+    tracked = _tracked(top)
     for where, folders, files in os.walk(top):
         place = Path(where)
         folders[:] = [name for name in folders if name not in skipped and place / name != runs]
         for name in (*folders, *files):
-            if name.startswith(".") and name not in (*HARMLESS, *skipped):
-                yield str((place / name).relative_to(top))
+            path = str((place / name).relative_to(top))
+            known = name in HARMLESS or name in skipped or path in tracked
+            if name.startswith(".") and not known and not (name in folders and _has(tracked, path)):
+                yield path
+
+
+def _tracked(top: Path) -> set[str]:
+    """The files that git tracks in a folder that is a repository."""
+    if not (top / ".git").is_dir():
+        return set()
+    try:
+        asked = ["-c", f"safe.directory={top}", "ls-files", "-z"]
+        return set(run_git(top, asked, 20, environment=NO_CONFIGURATION).decode().split("\0"))
+    except (AutoReproduceError, OSError, ValueError):
+        return set()
+
+
+def _has(tracked: Collection[str], folder: str) -> bool:
+    return any(name.startswith(f"{folder}/") for name in tracked)

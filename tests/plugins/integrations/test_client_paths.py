@@ -1,5 +1,6 @@
 """A client of the MCP server names a folder: nothing hidden comes along."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -31,3 +32,18 @@ def test_a_program_may_lie_in_git_beside_its_runs(in_folder: Path) -> None:
         (in_folder / name).parent.mkdir(parents=True, exist_ok=True)
         (in_folder / name).touch()
     assert own_program(in_folder, ".", in_folder / "runs") == "."
+
+
+def test_what_git_tracks_is_no_secret(in_folder: Path) -> None:
+    """A clone with its .github, and a configuration that only its own tool knows."""
+    for name in (".github/ci.yml", ".zenodo.json", ".binder/start", "main.py"):
+        (in_folder / "code" / name).parent.mkdir(parents=True, exist_ok=True)
+        (in_folder / "code" / name).write_text("x")
+    with pytest.raises(UsageError, match=r"with \.(zenodo\.json|binder), which is hidden"):
+        own_program(in_folder, "code", in_folder / "runs")
+    for command in (["init", "-q"], ["add", "."]):
+        subprocess.run(["git", *command], cwd=in_folder / "code", check=True)
+    assert own_program(in_folder, "code", in_folder / "runs") == "code"
+    (in_folder / "code" / ".binder" / ".env").write_text("the-secret")
+    with pytest.raises(UsageError, match=r"with \.binder/\.env, which is hidden"):
+        own_program(in_folder, "code", in_folder / "runs")
