@@ -13,6 +13,8 @@ import re
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from fnmatch import filter as filter_names
+from itertools import islice
 from pathlib import PurePosixPath
 
 from autoreproduce.claims.claim import Claim
@@ -32,6 +34,7 @@ FILES = {"__import__", "import_module", "run_path", "run_module"}
 FILES |= {"load_source", "spec_from_file_location"}
 PUTS = ("setattr", "delattr", "vars", "globals")  # functions through which a name is changed
 MOST_SHOWN = 300  # characters of one expression
+MOST_PARTS, MOST_WORDS = 1_000, 20  # of an expression, and of a text, in which a file is looked for
 # What a driver does itself, as the report says it.
 RUN, PUT = "It runs the code's own text", "It puts into the code or its libraries"
 MADE = "It works out itself"
@@ -102,6 +105,7 @@ class _Look(ast.NodeVisitor):
         self.imported: dict[str, str] = {}  # name: its module
         self.bound: dict[str, list[ast.expr]] = {}  # name: what is assigned to it
         self.spaces: set[str] = set()  # names of what a file's own names are in
+        self.named: dict[ast.AST, str] = {}  # the file that a part names
         self.fault, self.runs = "", 0
         self.ran, self.put, self.made = list[str](), list[str](), list[str]()
         self.stated: list[tuple[int, float, int]] = []
@@ -137,7 +141,12 @@ class _Look(ast.NodeVisitor):
         self.printed = outside or name in ("print", "write")
         if module not in self.modules and (name in TEXTS | FILES or starts):
             self._run(node, starts)
-        elif name in PUTS[:2] or module in ("mock", "unittest") or _through(node.func):
+        elif (
+            name in PUTS[:2]
+            or module in ("mock", "unittest")
+            or _through(node.func)
+            or (_writes(node, module) and self._file_in([node], False))
+        ):
             self.put.append(_shown(node))
         elif self._computes(module, node, root):
             self._add_made(node)
@@ -184,21 +193,30 @@ class _Look(ast.NodeVisitor):
                     seen.add(part.id)
                     todo += [(value, part.id) for value in self.bound.get(part.id, ())]
 
-    def _file_in(self, given: Sequence[ast.expr], starts: bool) -> str:
+    def _file_in(self, given: Sequence[ast.AST], starts: bool) -> str:
         """The repository's file that expressions read or name, also by a module's name, and in a
         program's call by a word; "" without one.
         """
-        for part in (part for one in given for part, _ in self._reached(one)):
-            patterns = [_pattern_of(part)]
+        for part in (part for one in given for part, _ in islice(self._reached(one), MOST_PARTS)):
+            if part not in self.named:
+                self.named[part] = self._file_like(_pattern_of(part))
+            if self.named[part]:
+                return self.named[part]
             if starts and isinstance(part, ast.Constant):
-                patterns = [re.escape(word) for word in str(part.value).split()]
-            for pattern in patterns:
-                if not re.search(r"\w{2}", re.sub(r"\\\.py$", "", pattern)):
-                    continue  # it names none of them
-                module = pattern.replace(r"\.", "/") + r"(?:\.py|/__(?:init|main)__\.py)"
-                wanted = re.compile(f"(?:.*/)?(?:{pattern}|{module})")
-                if found := next((file for file in self.files if wanted.fullmatch(file)), ""):
-                    return found
+                words = map(self._file_like, str(part.value).split()[:MOST_WORDS])
+                if file := next(filter(None, words), ""):
+                    return file
+        return ""
+
+    def _file_like(self, pattern: str) -> str:
+        """The first file of such a path, or of such a module; "" where the pattern names none."""
+        if len(re.sub(r"\W", "", pattern.removesuffix(".py"))) < 2:
+            return ""
+        module = pattern.replace(".", "/")
+        forms = (pattern, f"{module}.py", f"{module}/__init__.py", f"{module}/__main__.py")
+        for way in (way for form in forms for way in (form, f"*/{form}")):
+            if found := filter_names(self.files, way):
+                return found[0]
         return ""
 
     # What is put in place of something, and what is worked out.
@@ -293,16 +311,16 @@ class _Look(ast.NodeVisitor):
 
 
 def _pattern_of(path: ast.AST) -> str:
-    """A regular expression of the paths that an expression may give, by the texts in it, as in
+    """A pattern, as a shell's, of the paths that an expression may give, by the texts in it, as in
     f"fig{n}.py", Path("src") / name and "*.py"; "" without any.
     """
-    texts = [part.value for part in _parts(path) if isinstance(part, ast.Constant)]
-    pattern = ".*".join(
-        re.escape(re.sub(r"^(?:\.{1,2}/)+", "", text)).replace(r"\*", ".*")
-        for text in texts
-        if isinstance(text, str)
-    )
-    return pattern if isinstance(path, ast.Constant) or not pattern else f"{pattern}.*"
+    if not isinstance(path, ast.Constant | ast.BinOp | ast.JoinedStr | ast.Call):
+        return ""
+    found = (part.value for part in _parts(path) if isinstance(part, ast.Constant))
+    texts = [text for text in islice(found, MOST_WORDS) if isinstance(text, str)]
+    pattern = "*".join(re.sub(r"^(?:\.{1,2}/)+", "", text[:MOST_SHOWN]) for text in texts)
+    pattern = re.sub(r"[\[?]", lambda sign: f"[{sign[0]}]", pattern)
+    return pattern if isinstance(path, ast.Constant) or not pattern else f"{pattern}*"
 
 
 def _root(node: ast.AST) -> str:
@@ -319,6 +337,15 @@ def _parts(node: ast.AST) -> Iterator[ast.AST]:
     inner = node.args[:1] if isinstance(node, ast.Call) and compiles else ast.iter_child_nodes(node)
     for part in inner:
         yield from _parts(part)
+
+
+def _writes(node: ast.Call, module: str) -> bool:
+    """Whether a call writes a file."""
+    modes = [one.value for one in ast.walk(node) if isinstance(one, ast.Constant)]
+    opened = _name(node) == "open" and any(
+        re.fullmatch(r"[rbt]*[wax+][bt+]*", str(m)) for m in modes
+    )
+    return opened or _name(node) in ("write_text", "write_bytes") or module == "shutil"
 
 
 def _through(called: ast.expr) -> bool:

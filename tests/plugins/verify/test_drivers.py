@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from time import monotonic
 
 import pytest
 from chat_server import chat_server
@@ -129,11 +130,29 @@ def test_what_a_driver_works_out_itself_is_shown(lines: str, made: list[str]) ->
         ("model = first\nmodel.predict = max", "model.predict = max (line 4)"),
         ("import sys\nsys.modules['numpy'] = x", "sys.modules['numpy'] = x (line 4)"),
         ("import runpy\nspace = runpy.run_path('fig1.py')\nspace['f'] = max", "space['f'] = max (line 5)"),
+        ("with open('lib.py', 'a') as file:\n    file.write('mean = max')", "open('lib.py', 'a') (line 3)"),
+        ("from pathlib import Path\nPath('pack', 'fit.py').write_text('run = max')", "Path('pack', 'fit.py').write_text('run = max') (line 4)"),
+        ("import shutil\nshutil.copy('mine.py', 'sub/main.py')", "shutil.copy('mine.py', 'sub/main.py') (line 4)"),
     ],
 )  # fmt: skip
 def test_what_a_driver_puts_in_place_of_the_codes_own_is_shown(lines: str, put: str) -> None:
     read = read_driver(CALLED + lines, FILES)
     assert read.fault == "" and put in read.shown[PUT]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import lib\na0 = 'x.py'\n" + "".join(f"a{n} = a{n - 1}\nexec(a{n})\n" for n in range(1, 800)),
+        "import lib\nexec(" + " + ".join(["'a'", "x"] * 1500) + ")",
+        "import lib\n" + "exec('*a' * 9)\n" * 900,
+        "import lib\nprint(" + "(" * 90 + "1" + " * 3)" * 90 + ")",
+    ],
+)  # fmt: skip
+def test_a_long_driver_is_read_in_seconds(text: str) -> None:
+    began = monotonic()
+    read_driver(text, [f"{'a' * 80}/{n}.txt" for n in range(3_000)])
+    assert monotonic() - began < 15 and len(text) < 20_000
 
 
 @pytest.mark.parametrize(
