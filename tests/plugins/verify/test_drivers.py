@@ -34,7 +34,10 @@ GOOD = [
     "import subprocess, sys\nsubprocess.run([sys.executable, '../sub/main.py'], check=True)",
     "import fig1\nprint('height', fig1.height)",
     "from lib import run, sets\njobs = []\nfor name in sets:\n    jobs += [(name, i) for i in range(5)]\nfor job in jobs:\n    print(run(*job, seed=job[1]))",
-    "import torch\nfrom lib import score\ntorch.manual_seed(0)\nprint 'score', score('data.csv')",
+    pytest.param(
+        "import torch\nfrom lib import score\ntorch.manual_seed(0)\nprint 'score', score('data.csv')",
+        marks=pytest.mark.slow,
+    ),
 ]  # fmt: skip
 RUN_ELSE = "runs what isn't the repository's"
 BAD = [
@@ -48,7 +51,7 @@ BAD = [
     ("import runpy\nrunpy.run_path('other.py')", RUN_ELSE),
     ("import runpy\nrunpy.run_path('elsewhere/' + 'x.py')", RUN_ELSE),
     ("import runpy\nfor s in ['a.py']:\n    runpy.run_path(s)", RUN_ELSE),
-    ("from lib import", "is no Python"),
+    pytest.param("from lib import", "is no Python", marks=pytest.mark.slow),
 ]
 
 
@@ -140,6 +143,7 @@ def test_what_a_driver_puts_in_place_of_the_codes_own_is_shown(lines: str, put: 
     assert read.fault == "" and put in read.shown[PUT]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
