@@ -128,7 +128,7 @@ class _Look(ast.NodeVisitor):
                     self.bound.setdefault(target.id, []).append(value)
                     if isinstance(value, ast.Call) and _name(value) in FILES:
                         self.spaces.add(target.id)
-        if isinstance(node, ast.Call) and _name(node) in TEXTS and len(node.args) > 1:
+        if isinstance(node, ast.Call) and self._runs_text(node) and len(node.args) > 1:
             self.spaces.add(_root(node.args[1]))
 
     # What is run.
@@ -139,7 +139,8 @@ class _Look(ast.NodeVisitor):
         starts = name in PROGRAMS and module in STARTS
         outside = self.printed
         self.printed = outside or name in ("print", "write")
-        if module not in self.modules and (name in TEXTS | FILES or starts):
+        runs = (name in FILES and module not in self.modules) or self._runs_text(node)
+        if runs or starts:
             self._run(node, starts)
         elif (
             name in PUTS[:2]
@@ -154,6 +155,11 @@ class _Look(ast.NodeVisitor):
             return
         self.generic_visit(node)
         self.printed = outside
+
+    def _runs_text(self, node: ast.Call) -> bool:
+        """Whether it's Python's own exec, eval or compile, and no model's or pattern's."""
+        of_python = self.imported.get(_root(node.func), "") in ("builtins", "__builtin__")
+        return _name(node) in TEXTS and (isinstance(node.func, ast.Name) or of_python)
 
     def _run(self, node: ast.Call, starts: bool) -> None:
         """A text, a file or a program that is run: the repository's, or it is refused."""

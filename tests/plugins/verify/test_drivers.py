@@ -33,6 +33,7 @@ GOOD = [
     "import importlib\nfit = importlib.import_module('pack.fit')\nprint(fit.run())",
     "import subprocess, sys\nsubprocess.run([sys.executable, '../sub/main.py'], check=True)",
     "import fig1\nprint('height', fig1.height)",
+    "import re, lib\nmodel = lib.load('m')\nmodel.eval()\nprint(model.run(re.compile('a+')))",
     "from lib import run, sets\njobs = []\nfor name in sets:\n    jobs += [(name, i) for i in range(5)]\nfor job in jobs:\n    print(run(*job, seed=job[1]))",
     pytest.param(
         "import torch\nfrom lib import score\ntorch.manual_seed(0)\nprint 'score', score('data.csv')",
@@ -46,6 +47,7 @@ BAD = [
     (CALLED + "exec('print(1)')", f"line 3: exec {RUN_ELSE}"),
     (CALLED + "exec(compile('print(1)', 'lib.py', 'exec'), {'__file__': 'lib.py'})", RUN_ELSE),
     (CALLED + "print(eval('1 / 3'))", RUN_ELSE),
+    (CALLED + "import builtins\nbuiltins.exec('print(1)')", RUN_ELSE),
     (CALLED + "import subprocess\nsubprocess.run(['python', '-c', 'print(1)'])", RUN_ELSE),
     (CALLED + "import os\nos.popen('echo 1')", RUN_ELSE),
     ("import runpy\nrunpy.run_path('other.py')", RUN_ELSE),
