@@ -123,8 +123,9 @@ class _Look(ast.NodeVisitor):
                 self.runs += (module or one.name).partition(".")[0] in self.modules
         value = getattr(node, "value", None) or getattr(node, "iter", None)
         if isinstance(value, ast.expr):
-            for target in getattr(node, "targets", [getattr(node, "target", None)]):
-                if isinstance(target, ast.Name):
+            targets = getattr(node, "targets", None) or [getattr(node, "target", value)]
+            for target in (part for one in targets for part in ast.walk(one)):
+                if isinstance(target, ast.Name) and isinstance(target.ctx, ast.Store):
                     self.bound.setdefault(target.id, []).append(value)
                     if isinstance(value, ast.Call) and _name(value) in FILES:
                         self.spaces.add(target.id)

@@ -33,6 +33,7 @@ GOOD = [
     "import importlib\nfit = importlib.import_module('pack.fit')\nprint(fit.run())",
     "import subprocess, sys\nsubprocess.run([sys.executable, '../sub/main.py'], check=True)",
     "import fig1\nprint('height', fig1.height)",
+    "first, rest = open('fig1.py').read().split('# 2')\nfor part, name in ((first, 'a'), (rest, 'b')):\n    exec(part)",
     "import re, lib\nmodel = lib.load('m')\nmodel.eval()\nprint(model.run(re.compile('a+')))",
     "from lib import run, sets\njobs = []\nfor name in sets:\n    jobs += [(name, i) for i in range(5)]\nfor job in jobs:\n    print(run(*job, seed=job[1]))",
     pytest.param(
