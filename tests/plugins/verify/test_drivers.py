@@ -176,7 +176,8 @@ def test_a_long_driver_is_read_in_seconds(text: str) -> None:
             "text = text.replace(base, '').replace('n = 5', f'n = {out}')\nexec(text)",
             "fig1.py: exec(text) (line 5)\n"
             "  text = text.replace(base, '').replace('n = 5', f'n = {out}') (line 4)\n"
-            "  base = '/data/' (line 2)\n  text = open('fig1.py').read() (line 3)\n"
+            "  out = ('/home/me/', 'x') (line 1)\n  base = '/data/' (line 2)\n"
+            "  text = open('fig1.py').read() (line 3)\n"
             "-n = 5\n+f'n = {out}'\n-/data/\n+",
         ),
         (
