@@ -43,9 +43,6 @@ class Replacement(Frozen):
     file: str
     old: str = Field(min_length=1, max_length=MOST_PATCHED)
     new: str = Field(max_length=MOST_PATCHED)
-    assumes: str = Field(
-        "", max_length=300, description="what of it the paper leaves open, as λ = 0.95"
-    )
 
 
 class Effect(Frozen):
@@ -79,6 +76,9 @@ class Item(Frozen):
     replacement: Replacement | None = Field(
         None, description="where one value or a few lines make the code do as the paper says"
     )
+    assumes: str = Field(
+        "", max_length=LONGEST_PHRASE, description="what of it the paper leaves open, as λ = 0.95"
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -90,12 +90,13 @@ class Item(Frozen):
         if not isinstance(given, Mapping):
             return given
         facts = {name: given[name] for name in cls.model_fields if given.get(name) is not None}
-        for name in {"kind", "says", "does", "paper", "code", "direction", "file"} & facts.keys():
+        texts = {"kind", "says", "does", "paper", "code", "direction", "file", "assumes"}
+        for name in texts & facts.keys():
             value = facts[name]
             facts[name] = "\n".join(map(str, value)) if isinstance(value, list) else str(value)
         kind = facts.get("kind", "other").strip().lower()
         facts["kind"] = kind if kind in get_args(Kind) else "other"
-        for name in {"says", "does", "direction"} & facts.keys():
+        for name in {"says", "does", "direction", "assumes"} & facts.keys():
             facts[name] = cut(facts[name])
         for name in {"paper", "code"} & facts.keys():
             facts[name] = facts[name][:LONGEST_QUOTE]
@@ -195,8 +196,7 @@ class Difference(Item):
         leak or a copied value, or by what the paper's way would have missed it. None if it doesn't,
         or if that way has values of ours.
         """
-        ours = self.replacement is not None and self.replacement.assumes
-        missed = self.word_of(claim) in MISSED and not ours
+        missed = self.word_of(claim) in MISSED and not self.assumes
         alone = self.kind in ("leak", "hard-coded value") or missed
         return self.instead_of(claim) if alone else None
 

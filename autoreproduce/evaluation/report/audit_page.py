@@ -57,8 +57,8 @@ def effect_lines(one: Difference, titles: dict[str, str]) -> list[str]:
         lines.append(
             f"{title}: {before}, unchanged" if same else f"{title}: {before} → {after}{word}"
         )
-    if lines and one.replacement is not None and one.replacement.assumes:
-        lines.append(f"by values of ours, which the paper leaves open: {one.replacement.assumes}")
+    if lines and one.assumes:
+        lines.append(f"by values of ours, which the paper leaves open: {one.assumes}")
     return lines
 
 

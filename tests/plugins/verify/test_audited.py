@@ -114,7 +114,7 @@ def test_what_the_papers_way_reaches_is_in_the_sentence(words: tuple[str, str], 
 
 @pytest.mark.parametrize("assumes", ["", "λ = 0.95"])
 def test_a_run_with_values_of_ours_says_so_and_makes_nothing_not_as_stated(assumes: str) -> None:
-    facts = {**LEAK, "kind": "model", "replacement": {**LEAK["replacement"], "assumes": assumes}}
+    facts = {**LEAK, "kind": "model", "assumes": assumes}
     effect = {"claim": "counter_score", "before": 3.5, "after": 4.5, "word": "off"}
     one = Difference.model_validate({**facts, "effects": [effect]})
     lines = effect_lines(one, {})
