@@ -153,7 +153,8 @@ def statement_lines(
             theirs = claim.printed or f"{claim.value:g}"
             if claim.than:
                 better = "as good as" if claim.kind == "equal" else "better than"
-                theirs, ours = f"{better} {' / '.join(claim.than)}", f"a difference of {ours}"
+                theirs = f"{better} {' / '.join(claim.than)}"
+                ours = f"a difference of {ours}" if place else ours
             lines.append(f"{claim.title}: paper {theirs}, here {ours}")
         found.append((f'"{quote}"', "\n".join(lines)))
     return found

@@ -264,7 +264,7 @@ def test_what_is_said_in_words_has_no_number_of_the_papers(kind: str, says: str)
     claim = Claim(id="a", row=("Ours",), metric="cost", direction="lower", kind=kind,
                   than=("Alpha",), value=0, sentence="Ours has a lower cost than Alpha")  # fmt: skip
     [(_, numbers)] = statement_lines(["Ours is cheap"], [claim], Places([claim], {}))
-    assert numbers == f"Ours: cost: paper {says}, here a difference of none"
+    assert numbers == f"Ours: cost: paper {says}, here none"
 
 
 @pytest.mark.slow
