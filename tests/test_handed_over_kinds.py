@@ -88,7 +88,7 @@ LOADERS = {
     "trials/journal_reader.py": "trial",
     "trials/machines.py": "trial",
     "benchmarks/reproducebench/perturbing.py": "program",
-    "method/stored_readings.py": "trial",
+    "method/stored_claims.py": "trial",
     "plugins/verify/handed_in.py": "program",
     "trials/measurement.py": "trial",
     "trials/predictions_file.py": "program",

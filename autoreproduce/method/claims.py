@@ -25,7 +25,7 @@ from autoreproduce.claims.withholding import Withholding
 from autoreproduce.errors import CommandError, ReaderError, ReplyError
 from autoreproduce.files.confined import confined
 from autoreproduce.method.paper_notes import PaperNote, contradicting_notes, quoted_notes
-from autoreproduce.method.stored_readings import OWN, TRIAL, ShelfOfReadings, names_of, stored_at
+from autoreproduce.method.stored_claims import OWN, TRIAL, ShelfOfClaims, names_of, stored_at
 
 if TYPE_CHECKING:
     from autoreproduce.agents.agent import Agent
@@ -147,8 +147,8 @@ def _keep(
     )
 
 
-def _shelf(task: Task, paper: Paper, research: Agent, trial: Trial) -> ShelfOfReadings | None:
-    """Where the readings of this paper are; None for a trial that is measured alone, a benchmark's
+def _shelf(task: Task, paper: Paper, research: Agent, trial: Trial) -> ShelfOfClaims | None:
+    """Where the claims of this paper are; None for a trial that is measured alone, a benchmark's
     or a suite's, and for one that replays or records a tape, which has every call.
     """
     job = trial.record.job
@@ -156,7 +156,7 @@ def _shelf(task: Task, paper: Paper, research: Agent, trial: Trial) -> ShelfOfRe
     if alone or research.settings.model.record:
         return None
     settings, prompts = research.settings, research.prompts.digest()
-    return ShelfOfReadings(settings, paper, research.model_name, prompts)
+    return ShelfOfClaims(settings, paper, research.model_name, prompts)
 
 
 def claims_in_paper(task: Task, paper: Paper, research: Agent) -> FrozenClaims:

@@ -32,9 +32,9 @@ from autoreproduce.method.experiment_execution import EXPERIMENT_EXECUTION
 from autoreproduce.method.full_run import run_in_full
 from autoreproduce.method.literature_review import Summaries, paper_of, review_literature
 from autoreproduce.method.method_replication import METHOD_REPLICATION
+from autoreproduce.method.paper_extract import PaperExtract, extract_at_once, prompts_hold
 from autoreproduce.method.paper_lineage import LineageEntry, blanked, build_lineage, render
 from autoreproduce.method.phase import PhaseResult, note_result
-from autoreproduce.method.reading import PaperReading, prompts_hold, read_at_once
 from autoreproduce.method.refactoring import refactor
 from autoreproduce.method.workbench import Workbench
 from autoreproduce.papers import Paper
@@ -62,7 +62,7 @@ class State(TypedDict, total=False):
 
     paper: Paper
     bench: Workbench  # from the literature review on
-    reading: PaperReading | None  # of a short paper: its claims and choices came with it
+    extract: PaperExtract | None  # of a short paper: its claims and choices came with it
     warnings: list[str]  # of claims that had to be left out
     read_before: str  # that another command read the paper's claims, "" if none did
     lineage: list[LineageEntry]
@@ -93,7 +93,7 @@ def paper(state: State, runtime: Runtime[Context]) -> State:
 
 
 def literature_review(state: State, runtime: Runtime[Context]) -> State:
-    """Three summaries: overall, method, experiment; of a short paper one reading in their place.
+    """Three summaries: overall, method, experiment; of a short paper one extract in their place.
     With them the workbench is ready.
     """
     c, read = runtime.context, state["paper"]
@@ -109,7 +109,7 @@ def literature_review(state: State, runtime: Runtime[Context]) -> State:
     )
     bench.paper, bench.reads_paper = read.body, at_once
     if not at_once:
-        return {"bench": bench, "reading": None}
+        return {"bench": bench, "extract": None}
     if claims_to_read(task):
         known = claims_read_before(task, read, c.research, c.trial)
     else:
@@ -119,7 +119,7 @@ def literature_review(state: State, runtime: Runtime[Context]) -> State:
     if known:
         bench.withhold(withholding(known))
     bench.task = blanked_task(task, bench.blank)
-    return {"bench": bench, "reading": read_at_once(bench, bench.task, read, given)}
+    return {"bench": bench, "extract": extract_at_once(bench, bench.task, read, given)}
 
 
 def _asked_task(state: State, runtime: Runtime[Context]) -> Task:
@@ -131,8 +131,8 @@ def choices(state: State, runtime: Runtime[Context]) -> State:
     """Each decision that the implementation takes, with its source."""
     bench = state["bench"]
     runtime.context.trial.phase("choices")
-    if reading := state["reading"]:
-        bench.choices = take_choices(bench, reading.choices, reading.chosen or [])
+    if extract := state["extract"]:
+        bench.choices = take_choices(bench, extract.choices, extract.chosen or [])
     else:
         bench.choices = write_choices(bench, _asked_task(state, runtime), bench.to_measure)
     return {"bench": bench}
@@ -144,7 +144,7 @@ def claims(state: State, runtime: Runtime[Context]) -> State:
     """
     c, bench = runtime.context, state["bench"]
     c.trial.phase("claims")
-    read = state["reading"].frozen_claims() if state["reading"] else None
+    read = state["extract"].frozen_claims() if state["extract"] else None
     frozen = freeze_claims(_asked_task(state, runtime), state["paper"], c.research, c.trial, read)
     bench.withhold(withholding(frozen))
     bench.to_measure, bench.paper_notes = to_measure(frozen.file), frozen.notes
@@ -210,9 +210,9 @@ def build_graph(settings: MethodSettings) -> CompiledStateGraph[State, Context, 
     from langgraph.graph import END, START, StateGraph
 
     graph = StateGraph(State, context_schema=Context)
-    reading = [paper, literature_review, claims, choices]
-    reading += [paper_lineage] if settings.lineage else []
-    for node in reading:
+    research = [paper, literature_review, claims, choices]
+    research += [paper_lineage] if settings.lineage else []
+    for node in research:
         graph.add_node(node.__name__, node)
     writing = [CODING]
     if settings.coder not in (None, EDIT):
@@ -220,7 +220,7 @@ def build_graph(settings: MethodSettings) -> CompiledStateGraph[State, Context, 
     else:
         writing = [*_add_writing(graph, settings), "refactoring"]
     graph.add_node("full_run", full_run)
-    names = [START, *(node.__name__ for node in reading), *writing]
+    names = [START, *(node.__name__ for node in research), *writing]
     for name, following in zip(names, [*names[1:], "full_run"], strict=True):
         _add_edge(graph, name, following)
     graph.add_edge("full_run", END)

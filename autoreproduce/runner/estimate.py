@@ -19,7 +19,7 @@ from autoreproduce.config import Settings
 from autoreproduce.content import folder
 from autoreproduce.files.bounded import parse_yaml
 from autoreproduce.files.handed_over import named_tape
-from autoreproduce.method.reading import SHORT
+from autoreproduce.method.paper_extract import SHORT
 from autoreproduce.models.budget import Budget
 from autoreproduce.models.prices import Usage, price_of
 from autoreproduce.models.tape import read_tape

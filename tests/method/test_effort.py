@@ -21,8 +21,8 @@ from autoreproduce.evaluation.paper_page import claims_of_experiment
 from autoreproduce.method.choices import cited_by_choices, correct_choices
 from autoreproduce.method.data_acquisition import LISTED, listed_data
 from autoreproduce.method.experiment_execution import expectations_problem, readings_problem, unmet
+from autoreproduce.method.paper_extract import PaperExtract
 from autoreproduce.method.paper_notes import note_lines
-from autoreproduce.method.reading import PaperReading
 from autoreproduce.method.review import replaced
 from autoreproduce.papers import Paper
 from autoreproduce.task import Metric, Task
@@ -37,9 +37,9 @@ CLAIM = "{row: [Ours], column: [accuracy], metric: accuracy, value: VALUE, direc
 CHOICE = '{what: optimiser, value: adam, kind: stated, place: "We use Adam"}'
 
 
-def reading() -> PaperReading:
+def extract() -> PaperExtract:
     bench: Any = SimpleNamespace(paper=TABLE)
-    return PaperReading(
+    return PaperExtract(
         bench,
         TASK,
         Paper(title="Gates", body=TABLE, text=TABLE, source="markdown", note=""),
@@ -53,7 +53,7 @@ def reply(claim: str, choice: str, before: str = CHECKLIST) -> str:
 
 @pytest.mark.slow
 def test_checklist_expectations_claims_and_choices_come_in_one_reply() -> None:
-    found = reading()
+    found = extract()
     found.read(reply(CLAIM.replace("VALUE", "94.3"), CHOICE))
     assert found.checklist.splitlines() == ["1. One.", "2. Two.", "3. Three.", "4. Four."]
     assert found.expectations == ["E1: Ours is above chance."]
@@ -64,8 +64,8 @@ def test_checklist_expectations_claims_and_choices_come_in_one_reply() -> None:
 
 
 @pytest.mark.slow
-def test_what_was_right_in_a_reading_need_not_come_again() -> None:
-    found = reading()
+def test_what_was_right_in_a_reply_need_not_come_again() -> None:
+    found = extract()
     with pytest.raises(CommandError, match=r"claims: .*91\.0") as error:
         found.read(reply(CLAIM.replace("VALUE", "91.0"), CHOICE))
     assert "choices:" not in str(error.value)
@@ -76,7 +76,7 @@ def test_what_was_right_in_a_reading_need_not_come_again() -> None:
 @pytest.mark.slow
 def test_notes_on_the_paper_are_kept_where_their_words_are_in_it() -> None:
     found, items = (
-        reading(),
+        extract(),
         [
             '{kind: missing setting, what: "no learning rate", quotes: ["We use Adam"]}',
             '{kind: misprint, what: "SGD", quotes: ["We use SGD with momentum"]}',
@@ -94,9 +94,9 @@ def test_notes_on_the_paper_are_kept_where_their_words_are_in_it() -> None:
     assert "SGD with momentum" in momentum and "two quotations" in quotations
 
 
-def test_a_reading_without_its_checklist_goes_back() -> None:
+def test_a_reply_without_its_checklist_goes_back() -> None:
     with pytest.raises(CommandError, match="numbered lines are missing"):
-        reading().read(reply("{}", CHOICE, before="As asked:"))
+        extract().read(reply("{}", CHOICE, before="As asked:"))
 
 
 def test_an_error_takes_one_call(tmp_path: Path) -> None:

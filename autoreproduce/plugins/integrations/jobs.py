@@ -1,9 +1,9 @@
 """Commands that run on their own: a job is a process that outlives whoever started it.
 
-A job's folder holds its command (`job.json`), what it printed (`stdout.jsonl`, `stderr.txt`) and a
-lock that the process holds as long as it lives. The kernel releases the lock however the process
-ends, so no record of a running job can be stale. A job is named by its command: starting the same
-again resumes the same work.
+A job's folder holds its command (`process.json`), what it printed (`stdout.jsonl`, `stderr.txt`)
+and a lock that the process holds as long as it lives. The kernel releases the lock however the
+process ends, so no record of a running job can be stale. A job is named by its command: starting
+the same again resumes the same work.
 """
 
 import fcntl
@@ -32,8 +32,8 @@ FOLDER = "jobs"  # below the folder of runs
 TAIL = 4000  # characters of stderr that are shown
 
 
-class JobRecord(BaseModel):
-    """job.json."""
+class ProcessRecord(BaseModel):
+    """process.json."""
 
     id: str
     arguments: list[str]
@@ -71,10 +71,10 @@ class Jobs:
             if _taken(lock):
                 return job
             process = self._spawn(folder, [command, *arguments], lock)
-            record = JobRecord(
+            record = ProcessRecord(
                 id=job, arguments=[command, *arguments], pid=process.pid, started=now()
             )
-            write_whole(folder / "job.json", record.model_dump_json(indent=1))
+            write_whole(folder / "process.json", record.model_dump_json(indent=1))
         except (OSError, ValueError) as error:  # too long, a NUL, half a character
             raise UsageError(
                 f"{command} cannot be started ({error})", fix="give shorter, plain texts"
@@ -110,9 +110,9 @@ class Jobs:
         if not self._is_running(folder):
             raise UsageError(f"{job} does not run", fix="its state says how it ended")
         try:
-            record = JobRecord.model_validate_json((folder / "job.json").read_bytes())
+            record = ProcessRecord.model_validate_json((folder / "process.json").read_bytes())
         except ValidationError:
-            raise UsageError(f"{folder}/job.json is damaged", fix="end the process") from None
+            raise UsageError(f"{folder}/process.json is damaged", fix="end the process") from None
         os.kill(record.pid, signal.SIGINT)
 
     def _spawn(self, folder: Path, arguments: list[str], lock: int) -> subprocess.Popen[bytes]:
@@ -129,7 +129,7 @@ class Jobs:
 
     def _known(self, job: str) -> Path:
         known = re.fullmatch(r"[a-z]+-[0-9a-f]{8}", job) is not None
-        if not known or not (self.folder / job / "job.json").is_file():
+        if not known or not (self.folder / job / "process.json").is_file():
             raise UsageError(f"there is no job {job}", fix="name one that a start gave")
         return self._own_folder(job)
 

@@ -23,7 +23,7 @@ from autoreproduce.files.shared import read_plain
 from autoreproduce.files.unpacking import is_url
 from autoreproduce.job import now
 from autoreproduce.method.paper_notes import PaperNote, quoted_notes
-from autoreproduce.method.stored_readings import PLAN, ShelfOfReadings
+from autoreproduce.method.stored_claims import PLAN, ShelfOfClaims
 from autoreproduce.models.budget import Budget
 from autoreproduce.models.prices import check_price
 from autoreproduce.papers import read_paper
@@ -165,7 +165,7 @@ def _asked_plan(
     machine, prompts = machine_words(settings), Prompts()
     reader, notes = ExperimentsReader(paper), list[PaperNote]()
     identity = {"plans": source.id, "model": name, "machine": machine, "data": data_files}
-    shelf = ShelfOfReadings(settings, paper, name, prompts.digest())
+    shelf = ShelfOfClaims(settings, paper, name, prompts.digest())
     if known := shelf.read_by_trials():
         identity["known"] = known
 
@@ -203,7 +203,7 @@ def _asked_plan(
     tables = confined(table_names, paper, what="the paper")
     return PaperPlan(
         paper=paper.title or source.id,
-        experiments=tuple(_with_readings(kept, shelf, tables, notes, note)),
+        experiments=tuple(_with_stored_claims(kept, shelf, tables, notes, note)),
         model=name,
         created=now(),
         machine=machine,
@@ -215,9 +215,9 @@ def _asked_plan(
     )
 
 
-def _with_readings(
+def _with_stored_claims(
     experiments: Sequence[PaperExperiment],
-    shelf: ShelfOfReadings,
+    shelf: ShelfOfClaims,
     tables: Sequence[Sequence[str]],
     notes: Sequence[PaperNote],
     note: Callable[[str], None],

@@ -11,7 +11,7 @@ from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.evaluation.judging.submitted_code import Program
 from autoreproduce.evaluation.submission import lay_out
 from autoreproduce.plugins.integrations.inspect_export import _file_date, _prompt_of
-from autoreproduce.plugins.integrations.jobs import JobRecord, Jobs
+from autoreproduce.plugins.integrations.jobs import Jobs, ProcessRecord
 from autoreproduce.trials.steps import ModelResult
 from autoreproduce.trials.trial import Trial
 
@@ -40,10 +40,10 @@ def test_a_trials_date_is_no_path_and_a_linked_prompt_is_not_exported(tmp_path: 
 @pytest.mark.parametrize("pid", [0, -1])
 def test_a_job_names_a_process_that_can_be_one(pid: int) -> None:
     with pytest.raises(ValidationError):
-        JobRecord(id="plan-00000000", arguments=[], pid=pid, started="")
+        ProcessRecord(id="plan-00000000", arguments=[], pid=pid, started="")
 
 
-@pytest.mark.parametrize("name", ["stdout.jsonl", "stderr.txt", "lock", "job.json", ""])
+@pytest.mark.parametrize("name", ["stdout.jsonl", "stderr.txt", "lock", "process.json", ""])
 def test_a_link_in_a_folder_of_runs_is_neither_written_nor_shown(tmp_path: Path, name: str) -> None:
     (secret := tmp_path / "secret").mkdir()
     (secret / "key").write_text("the-secret")
@@ -52,7 +52,7 @@ def test_a_link_in_a_folder_of_runs_is_neither_written_nor_shown(tmp_path: Path,
     folder = jobs.folder / job
     if name:
         folder.mkdir(parents=True)
-        (folder / "job.json").write_text("{}")
+        (folder / "process.json").write_text("{}")
         (folder / name).unlink(missing_ok=True)
         (folder / name).symlink_to(secret / "key")
     else:

@@ -1,4 +1,4 @@
-"""What a model read of a paper, kept for every command: a paper's numbers are paid for once.
+"""The claims that a model read of a paper, kept for every command: they are paid for once.
 
 `plan`, a trial of `reproduce` and one of code that exists all ask for the claims of an experiment.
 Whichever comes first leaves them in `RUNS/papers/readings/`, a folder a paper, model and set of
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from autoreproduce.papers import Paper
     from autoreproduce.task import Task
 
-OWN = "paper_reading.json"  # a trial's copy of the stored reading that it uses
+OWN = "paper_reading.json"  # a trial's copy of the stored claims that it uses
 PLAN, TRIAL = "a plan", "a trial"  # who read it
-WHOLE = "whole"  # the name of a reading of no one experiment
+WHOLE = "whole"  # the name of claims of no one experiment
 TableNames = Callable[[], Sequence[Sequence[str]]]
 
 
-class StoredReading(BaseModel):
-    """What was read of one experiment ("" is the whole paper), by which model, and when."""
+class StoredClaims(BaseModel):
+    """The claims of one experiment ("" is the whole paper), by which model, and when."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -55,7 +55,7 @@ class StoredReading(BaseModel):
 
     @property
     def words(self) -> str:
-        """What the user is told of a reading that is used again."""
+        """What the user is told of claims that are used again."""
         at = f"{self.created[:10]} at {self.created[11:16]} UTC"
         return (
             f"{self.model} read the paper's numbers on {at}, for {self.by}: that reading is used, "
@@ -63,16 +63,16 @@ class StoredReading(BaseModel):
         )
 
 
-class ShelfOfReadings:
-    """The readings of one paper by one model with one set of prompts."""
+class ShelfOfClaims:
+    """The claims of one paper, as one model read them with one set of prompts."""
 
     def __init__(self, settings: Settings, paper: Paper, model: str, prompts: str) -> None:
         asked = [paper.body, model, settings.model.temperature, prompts]
         self.cache, self.model = settings.cache_dir, model
         self.folder = settings.runs_dir / "papers" / "readings" / digest(asked)[:16]
 
-    def find(self, name: str, tables: TableNames) -> StoredReading | None:
-        """The reading of an experiment by any of its names, of the whole paper for "": then a
+    def find(self, name: str, tables: TableNames) -> StoredClaims | None:
+        """The claims of an experiment by any of its names, of the whole paper for "": then a
         plan's main experiments will do. None without one, and of a folder of another machine.
 
         `tables`: the names that each of the paper's tables has.
@@ -90,8 +90,8 @@ class ShelfOfReadings:
         found = meant_by(name, list(known), tables())
         return known[found[0]] if len(found) == 1 else None
 
-    def find_all(self, names: Sequence[str], tables: TableNames) -> StoredReading | None:
-        """The readings of several experiments as one; None if one of them is missing."""
+    def find_all(self, names: Sequence[str], tables: TableNames) -> StoredClaims | None:
+        """The claims of several experiments as one; None if one of them is missing."""
         found = [self.find(name, tables) for name in names]
         return self._together([one for one in found if one], self.folder) if all(found) else None
 
@@ -103,7 +103,7 @@ class ShelfOfReadings:
         """Keep what was read of an experiment; `note` is told if that can't be."""
         key = experiment_key(name) if name else WHOLE
         fields = {"experiment": name, "model": self.model, "created": now(), **read}
-        text = StoredReading.model_validate(fields).model_dump_json(indent=1, exclude={"place"})
+        text = StoredClaims.model_validate(fields).model_dump_json(indent=1, exclude={"place"})
         file = f"{plain_name(key)[:60]}-{digest(key)[:8]}.json"
         try:
             make_own_folder(self.cache, self.folder)
@@ -111,7 +111,7 @@ class ShelfOfReadings:
         except (AutoReproduceError, OSError) as error:
             note(f"this reading of the paper isn't kept for other commands: {error}")
 
-    def _all(self) -> dict[str, StoredReading]:
+    def _all(self) -> dict[str, StoredClaims]:
         """By their keys; those that can't be read aren't there."""
         if not self.folder.is_dir() or not was_begun_here(self.cache, self.folder):
             return {}
@@ -123,8 +123,8 @@ class ShelfOfReadings:
         return found
 
     @staticmethod
-    def _together(parts: Sequence[StoredReading], place: Path) -> StoredReading | None:
-        """Several readings as one; None without any, and where two have a key in common."""
+    def _together(parts: Sequence[StoredClaims], place: Path) -> StoredClaims | None:
+        """Several experiments' claims as one; None without any, and where two share a key."""
         claims = [claim for one in parts for claim in one.claims]
         if not claims or len({claim.id for claim in claims}) < len(claims):
             return None
@@ -141,18 +141,18 @@ class ShelfOfReadings:
         )
 
 
-def stored_at(file: Path) -> StoredReading | None:
-    """The reading in a file; None without one, or if it's damaged."""
+def stored_at(file: Path) -> StoredClaims | None:
+    """The claims in a file; None without one, or if it's damaged."""
     try:
-        return StoredReading.model_validate_json(read_plain(file, LARGEST_JSON))
+        return StoredClaims.model_validate_json(read_plain(file, LARGEST_JSON))
     except (OSError, UsageError, ValidationError):
         return None
 
 
 def names_of(task: Task, instruction: str = "") -> list[str]:
-    """Under which names a task's reading is kept: the paper's for its experiments; a task that the
+    """Under which names a task's claims are kept: the paper's for its experiments; a task that the
     user named themselves has its metrics beside it, for these are what is looked for. What the
-    user told the reader makes it another reading.
+    user told the reader makes them others.
     """
     told = f" {digest(instruction)[:8]}" if instruction else ""
     if task.experiments:

@@ -1,5 +1,5 @@
-"""One reading of a paper that prompts can hold whole: checklist, expectations, claims and choices
-come in one reply, and no summary is written of what every prompt shows anyway.
+"""What is extracted at once from a paper that prompts can hold whole: checklist, expectations,
+claims and choices come in one reply, and no summary is written of what every prompt shows anyway.
 
 A summary of a short paper is longer than what it saves: sent a dozen times from a provider's cache,
 a paper costs about what twice its length costs once, and a reply costs several times that. So up to
@@ -45,7 +45,7 @@ def prompts_hold(paper: Paper, settings: Settings) -> bool:
     return count_tokens(paper.body) <= (SHORT if most is None else min(SHORT, most // 3))
 
 
-class PaperReading:
+class PaperExtract:
     """What the research agent's replies held; what was right in the first need not come again."""
 
     def __init__(self, bench: Workbench, task: Task, paper: Paper, *, given: bool) -> None:
@@ -114,9 +114,9 @@ def _part(content: dict[object, object], *names: str) -> str:
     return json.dumps({name: content[name] for name in names if name in content})
 
 
-def read_at_once(bench: Workbench, task: Task, paper: Paper, given: list[Claim]) -> PaperReading:
-    """The research agent's one reading; `given` are the claims that the task brings."""
-    found = PaperReading(bench, task, paper, given=bool(given))
+def extract_at_once(bench: Workbench, task: Task, paper: Paper, given: list[Claim]) -> PaperExtract:
+    """What one reply of the research agent holds; `given` are the claims that the task brings."""
+    found = PaperExtract(bench, task, paper, given=bool(given))
     shown = bench.blanked_paper if given else bench.paper
     try:
         forms = {} if found.claims is None else found.claims.form_values()
@@ -125,7 +125,7 @@ def read_at_once(bench: Workbench, task: Task, paper: Paper, given: list[Claim])
             PROMPT, found.read, paper=shown, task=task, given=bool(given), claims=given, **values
         )
     except (ReplyError, ReaderError) as error:
-        bench.trial.note(f"the reading of the paper is not whole: {error}")
+        bench.trial.note(f"what was read of the paper is not whole: {error}")
     bench.summaries.put(CHECKLIST, found.checklist or "none was written")
     bench.expectations = found.expectations
     for note in found.notes:
