@@ -28,6 +28,7 @@ from autoreproduce.errors import TrialError, UsageError, shown
 from autoreproduce.files.bounded import parse_json
 from autoreproduce.files.handed_over import named_tape
 from autoreproduce.files.shared import read_plain
+from autoreproduce.files.unpacking import at_revision
 from autoreproduce.task import Task
 
 FILE = "job.json"
@@ -70,6 +71,13 @@ class Program(JobPart):
     carry: tuple[str, ...] = Field((), description="its large files that the run needs")
     system: str | None = Field(None, description="who wrote it, as tables name it")
     draw: str = Field("", description="the secret seed of the data; else new")
+
+    @property
+    def name(self) -> str:
+        """The last of the path or the address that it's at, which names a trial without a task."""
+        address, _ = at_revision(self.code)
+        last = re.split(r"[/:]", address.rstrip("/"))[-1].removesuffix(".git")
+        return last or "code"
 
 
 class Judging(JobPart):

@@ -303,7 +303,8 @@ def _evaluated(one: Values | Derivation, outputs: Outputs) -> Derived:
     if isinstance(one, Values):
         return _read(one, outputs)
     if _is_last_at_key(one) and isinstance(one.of, Values):
-        found = _at_key(one.of, outputs)
+        file, key = one.of.file, one.of.key
+        found = Derived((number_at(file, key, outputs.read(file)),), f"{key} in {file}")
     else:
         parts = [_evaluated(part, outputs) for part in one.operands]
         found = _pairs(one, *parts) if one.take in PAIRS else _taken(one, parts)
@@ -321,12 +322,6 @@ def _is_last_at_key(one: Derivation) -> bool:
     """Whether it's a user's FILE:KEY, whose text may hold the key in several ways."""
     plain = isinstance(one.of, Values) and not (one.of.where or one.of.line or one.of.is_pattern)
     return one.take == "last" and plain and isinstance(one.of, Values) and "*" not in one.of.key
-
-
-def _at_key(place: Values, outputs: Outputs) -> Derived:
-    """The last number at a key."""
-    number = number_at(place.file, place.key, outputs.read(place.file))
-    return Derived((number,), f"{place.key} in {place.file}")
 
 
 def _taken(one: Derivation, parts: Sequence[Derived]) -> Derived:

@@ -72,9 +72,7 @@ def _dataset(found: Evidence, task: Task | None) -> str:
     if task is None:
         return ""
     program = found.record.job.program if found.record else None
-    address = program.code.removesuffix(".git").rstrip("/") if program else ""
-    named = re.split(r"[/:@]", address.replace(".git@", "@"))[-2:]
-    return "" if program and task.dataset in named else task.dataset
+    return "" if program and task.dataset == program.name else task.dataset
 
 
 def whole_page(template: str, styles: Sequence[str], script: str, **content: Any) -> str:

@@ -14,6 +14,7 @@ import shlex
 import sys
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +44,7 @@ from autoreproduce.files.confined import confined
 from autoreproduce.files.notebooks import notebook_errors
 from autoreproduce.files.shared import read_text
 from autoreproduce.files.tree import Tree
-from autoreproduce.files.unpacking import at_revision, opened_source
+from autoreproduce.files.unpacking import opened_source
 from autoreproduce.job import Program as Handed
 from autoreproduce.method.claims import FrozenClaims, freeze_claims
 from autoreproduce.method.paper_notes import READ_BEFORE, SECTION, note_lines
@@ -81,7 +82,7 @@ from autoreproduce.trials.steps import ExecutionResult, InstallResult
 from autoreproduce.trials.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from autoreproduce.claims.claim import Claim
     from autoreproduce.config import Settings
@@ -107,18 +108,11 @@ ORIGINALS = "as_handed_in"  # of files that a patch changed, in the trial's fold
 INSTALL_SECONDS = 1800.0
 
 
-def name_of_code(code: str) -> str:
-    """What the trial of a path or a git URL is called, if the user names no experiment."""
-    address, _ = at_revision(code)
-    last = re.split(r"[/:]", address.rstrip("/"))[-1].removesuffix(".git")
-    return last or "code"
-
-
-def whose_numbers(task: Task, code: str) -> Task:
+def whose_numbers(task: Task, program: Handed) -> Task:
     """The task as the paper is asked about: its experiment, if the user named one. The trial's own
     name and its placeholder of a metric say nothing of the paper.
     """
-    named = "" if task.dataset == name_of_code(code) else task.dataset
+    named = "" if task.dataset == program.name else task.dataset
     # its first sentence asks for the experiment on what the trial is called
     _, _, users = task.instruction.partition(f"the experiment on {task.dataset}.")
     alike = {"experiment": named, "dataset": "", "more_metrics": [], "instruction": users.strip()}
@@ -150,7 +144,7 @@ class HandedInCode:
         self.installed = Packages(()).command
         self.handed = Handed(code=source)  # what the user says of how it is run
         self.own_packages, self.own_driver = list[str](), ""
-        self.versions = list[tuple[str, str]]()  # of Python and the packages that ran
+        self.versions = list[list[str]]()  # of Python and the packages that ran
         self.failed_lists: dict[str, str] = {}
 
     def solve(self, task: Task, models: Models, sandbox: Sandbox, trial: Trial) -> Submission:
@@ -172,7 +166,7 @@ class HandedInCode:
         )
         program, left_out = self._lay_out(trial)  # first: it may not be there to take
         trial.phase("claims")
-        asked = whose_numbers(task, self.source)
+        asked = whose_numbers(task, self.handed)
         frozen = freeze_claims(asked, paper, research, trial, told=asked.instruction)
         claims = frozen.file.claims
         if not claims:
@@ -288,7 +282,8 @@ class HandedInCode:
 
     def _lay_out(self, trial: Trial) -> tuple[Program, dict[str, str]]:
         """The code in the workspace, its texts as the first commit; it, and what is left out."""
-        self.own_packages, self.own_driver = _given_files(self.handed, trial)
+        given = _kept(trial, GIVEN, lambda: _given_files(self.handed))
+        self.own_packages, self.own_driver = given
         workspace = Workspace(trial.folder)
         workspace.open()
         with opened_source(self.source) as root:
@@ -357,7 +352,8 @@ class HandedInCode:
                     plan, changed, sandbox, trial, minutes * 60, number
                 ),
             )
-            self.versions = _versions(run, sandbox, trial, number)
+            read = partial(_versions, sandbox, trial.workspace)
+            self.versions = _kept(trial, f"versions-{number}.json", read)
             broken = _notebook_errors(run, _outputs(run, trial, number), trial)
             self.notes += [f"a notebook's cell failed: {each}" for each in broken[:20]]
             self.tried.append((plan.command, _how_it_ended(run, broken)))
@@ -399,14 +395,15 @@ class HandedInCode:
         minutes = self.settings.method.time_limit_minutes or task.time_limit_minutes
         about = " ".join([task.id, *(f"{claim.experiment} {claim.title}" for claim in claims)])
         told = task.instruction
-        if task.dataset == name_of_code(self.source):  # the code's own name says nothing of it
+        if task.dataset == self.handed.name:  # the code's own name says nothing of it
             told = told.partition(f"the experiment on {task.dataset}.")[2].strip()
         asked = {"told": told, "needs": self.own_packages, "claims": claims, "minutes": minutes}
         said = experiment_text(paper_text, [about, task.experiment or ""])
         given = _given(trial)
         asked |= shown_code(given, about, paper_text) | {"paper": said}
         asked |= {"left_out": [f"{name} ({why})" for name, why in left_out.items()][:20]}
-        own, there = _pythons(sandbox, trial)
+        pythons: Callable[[], list[str]] = getattr(sandbox, "pythons", list)
+        own, there = _kept(trial, "pythons.json", lambda: [own_python(sandbox), pythons()])
         data = Tree(task.data_dir).files()[:100] if task.data_dir else []
         asked |= {"python": own, "pythons": [one for one in there if one != own], "data": data}
         asked |= {"cores": self.settings.sandbox.limits.cpus, "failed": None, "error": ""}
@@ -538,16 +535,21 @@ def _what_was_read(frozen: FrozenClaims, places: Places) -> dict[str, list[tuple
     }
 
 
-def _given_files(program: Handed, trial: Trial) -> tuple[list[str], str]:
-    """The packages that the user lists and the text of their driver, kept for a trial that is
-    resumed. Raises UsageError if a file can't be read.
+def _kept(trial: Trial, name: str, found: Callable[[], Any]) -> Any:
+    """What was found once, in a file of the trial: one that's resumed, on another machine or after
+    another run, has the same.
     """
-    if not (trial.folder / GIVEN).exists():
-        packages = read_requirements(program.requirements) if program.requirements else ()
-        driver = "".join(read_beside(program.beside).values())
-        trial.write(GIVEN, json.dumps([packages, driver]))
-    packages, driver = parse_json(read_text(trial.folder, GIVEN))
-    return packages, driver
+    if not (trial.folder / name).exists():
+        trial.write(name, json.dumps(found()))
+    return parse_json(read_text(trial.folder, name))
+
+
+def _given_files(program: Handed) -> tuple[Sequence[str], str]:
+    """The packages that the user lists and the text of their driver. Raises UsageError if a file
+    can't be read.
+    """
+    packages = read_requirements(program.requirements) if program.requirements else ()
+    return packages, "".join(read_beside(program.beside).values())
 
 
 def _given(trial: Trial) -> Path:
@@ -695,31 +697,23 @@ print(json.dumps([sys.version.split()[0], found]))
 """
 
 
-def _versions(
-    run: ExecutionResult, sandbox: Sandbox, trial: Trial, number: int
-) -> list[tuple[str, str]]:
+def _versions(sandbox: Sandbox, workspace: Path) -> list[list[str]]:
     """The versions of Python and of the packages that the code imports, as the sandbox has them
-    right after a run; kept for a trial that is resumed.
+    right after a run.
     """
-    name = f"versions-{number}.json"
-    if not (trial.folder / name).exists():
-        tree = Tree(trial.workspace)
-        texts = [tree.read_text(one) for one in tree.files({".git"}) if one.endswith(".py")][:300]
-        lines = [m for text in texts for m in re.findall(r"(?m)^\s*(?:import|from)\s+(.+)", text)]
-        names = [each.partition(" import ")[0].split(",") for each in lines]
-        used = {
-            found[0] for each in names for one in each if (found := re.findall(r"^\s*(\w+)", one))
-        }
-        asked = " ".join(sorted(used - sys.stdlib_module_names)[:200])
-        line = f"{PACKAGES_FIRST}python -c {shlex.quote(READ_VERSIONS)} {asked}"
-        said = sandbox.execute(line, 60).stdout.strip().splitlines()
-        try:
-            python, packages = parse_json(said[-1] if said else "")
-            rows = [["Python", str(python)], *sorted(map(list, dict(packages).items()))]
-        except (ValueError, TypeError):  # a Python too old to say, or no Python
-            rows = []
-        trial.write(name, json.dumps(rows))
-    return [(str(a), str(b)) for a, b in parse_json(read_text(trial.folder, name))]
+    tree = Tree(workspace)
+    texts = [tree.read_text(one) for one in tree.files({".git"}) if one.endswith(".py")][:300]
+    lines = [m for text in texts for m in re.findall(r"(?m)^\s*(?:import|from)\s+(.+)", text)]
+    names = [each.partition(" import ")[0].split(",") for each in lines]
+    used = {found[0] for each in names for one in each if (found := re.findall(r"^\s*(\w+)", one))}
+    asked = " ".join(sorted(used - sys.stdlib_module_names)[:200])
+    line = f"{PACKAGES_FIRST}python -c {shlex.quote(READ_VERSIONS)} {asked}"
+    said = sandbox.execute(line, 60).stdout.strip().splitlines()
+    try:
+        python, packages = parse_json(said[-1] if said else "")
+        return [["Python", str(python)], *sorted(map(list, dict(packages).items()))]
+    except (ValueError, TypeError):  # a Python too old to say, or no Python
+        return []
 
 
 def _kept_outputs(trial: Trial, places: Places) -> list[str]:
@@ -773,21 +767,12 @@ def _how_it_ended(run: ExecutionResult, broken: list[str]) -> str:
     return f"{how} after {run.seconds:.1f} s\n{shown}".strip()
 
 
-def _pythons(sandbox: Sandbox, trial: Trial) -> tuple[str, list[str]]:
-    """The sandbox's own version of Python and those that it may run; kept for a later run."""
-    if not (trial.folder / "pythons.json").exists():
-        found: list[Any] = [own_python(sandbox), getattr(sandbox, "pythons", list)()]
-        trial.write("pythons.json", json.dumps(found))
-    own, there = parse_json(read_text(trial.folder, "pythons.json"))
-    return own, there
-
-
 def _outputs(run: ExecutionResult, trial: Trial, number: int) -> dict[str, str]:
-    """What a run left, kept for a trial that is resumed after another run."""
-    kept = f"outputs-{number}.json"
-    if not (trial.folder / kept).exists():
-        trial.write(kept, json.dumps(outputs_of(run, trial.workspace, trial.folder / TREE)))
-    found: dict[str, str] = parse_json(read_text(trial.folder, kept))
+    """What a run left."""
+    given = trial.folder / TREE
+    found: dict[str, str] = _kept(
+        trial, f"outputs-{number}.json", lambda: outputs_of(run, trial.workspace, given)
+    )
     return found
 
 

@@ -20,7 +20,7 @@ from autoreproduce.models.found_here import how_here
 from autoreproduce.plugins.verify.driver import DRIVER
 from autoreproduce.plugins.verify.fetch_options import Fetch
 from autoreproduce.plugins.verify.fetching import fetched_folder
-from autoreproduce.plugins.verify.handed_in import HEADLINE, name_of_code
+from autoreproduce.plugins.verify.handed_in import HEADLINE
 from autoreproduce.plugins.verify.runnable import declared_packages, runnable_settings
 from autoreproduce.plugins.verify.shown_code import shown_code
 from autoreproduce.runner import api
@@ -121,7 +121,6 @@ def verify_job(
         data = fetched_folder(code, settings.cache_dir, fetch, note_to_stderr)
     if run and re.search(r"\bDATA_DIR\b", run) and data is None:
         raise UsageError("--run names $DATA_DIR, and there are no data", fix="add --data FOLDER")
-    name = experiment or name_of_code(code)
     if driver:
         read_beside([driver])
         run = run or f"python {driver.name if metric_from else DRIVER}"
@@ -135,6 +134,7 @@ def verify_job(
         beside=(driver,) if driver else (),
         carry=tuple(carry),
     )
+    name = experiment or program.name
     if metric_from:
         if not run or not claims or not paper:
             raise UsageError(

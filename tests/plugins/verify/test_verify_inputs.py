@@ -7,7 +7,7 @@ from chat_server import chat_server
 from sandbox_fixtures import settings_for
 
 from autoreproduce.agents.prompts import Prompts
-from autoreproduce.plugins.verify.handed_in import name_of_code, whose_numbers
+from autoreproduce.plugins.verify.handed_in import whose_numbers
 from autoreproduce.plugins.verify.verify import verify_by_model, verify_job
 
 PLACES = {"run": "python main.py", "claims": ["Ours: mean = 3.9"]}
@@ -66,7 +66,7 @@ def test_the_name_of_an_address_is_no_experiment_either() -> None:
     job = verify_job(
         "https://github.com/a/gated.git", settings=settings_for("process"), arxiv="2310.06625"
     )
-    assert name_of_code("https://github.com/a/gated.git") == "gated"
-    about = whose_numbers(job.of_task, "https://github.com/a/gated.git")
+    assert job.of_program.name == "gated"
+    about = whose_numbers(job.of_task, job.of_program)
     text = Prompts().render("context/task", task=about)
     assert "gated" not in text and "Metric" not in text
