@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from autoreproduce.evaluation.judging.material import Material, program_of
-from autoreproduce.evaluation.judging.submitted_code import Program
+from autoreproduce.evaluation.judging.submitted_code import Sources
 from autoreproduce.evaluation.report.page import whole_page
 from autoreproduce.evaluation.scoring import read_scores
 from autoreproduce.task import Task
@@ -57,7 +57,7 @@ def write_page(folder: Path, task: Task, material: Material) -> Path:
         entries=[ScoredLevel(entry, parts_shown(entry, material)) for entry in entries],
         generated=sheets(program_of(folder, task), entries, "files", "lines"),
         reference=sheets(
-            material.reference or Program({}), entries, "reference_files", "reference_lines"
+            material.reference or Sources({}), entries, "reference_files", "reference_lines"
         ),
         altered=chain_warning(folder),
         addressed=_distinct_addresses(entries),
@@ -84,7 +84,7 @@ def parts_shown(entry: dict[str, Any], material: Material) -> list[dict[str, Any
     return rows
 
 
-def sheets(program: Program, entries: list[dict[str, Any]], names: str, lines: str) -> list[Sheet]:
+def sheets(program: Sources, entries: list[dict[str, Any]], names: str, lines: str) -> list[Sheet]:
     """Every file of a program with the remarks at its lines; files with remarks first."""
     remarks: dict[str, list[Remark]] = defaultdict(list)
     for entry in entries:

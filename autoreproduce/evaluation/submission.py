@@ -15,7 +15,7 @@ from typing import Any
 from autoreproduce.config import Settings, digest
 from autoreproduce.contracts import Submission
 from autoreproduce.errors import SandboxError, UsageError
-from autoreproduce.evaluation.judging.submitted_code import SKIPPED, Program, is_safe, own_entries
+from autoreproduce.evaluation.judging.submitted_code import SKIPPED, Sources, is_safe, own_entries
 from autoreproduce.evaluation.outside_run import (
     OutsideRun,
     at_seed,
@@ -123,7 +123,7 @@ NOT_RUN = "not run"
 
 
 def submission_folder(
-    program: Program,
+    program: Sources,
     task: Task,
     runs: Path,
     run: OutsideRun | None,
@@ -142,7 +142,7 @@ def submission_folder(
     return runs / f"{task.id}-{task.profile}-external-{what[:8]}"
 
 
-def program_digest_of(program: Program, carried: CarriedFiles | None) -> str:
+def program_digest_of(program: Sources, carried: CarriedFiles | None) -> str:
     """Of the program's text, and of its tree if it has one."""
     whole = [program.files, carried.digest] if carried and carried.names else program.files
     return digest(whole)
@@ -150,7 +150,7 @@ def program_digest_of(program: Program, carried: CarriedFiles | None) -> str:
 
 def lay_out(
     folder: Path,
-    program: Program,
+    program: Sources,
     task: Task,
     job: Job | None = None,
     observers: Sequence[Observer] = (),

@@ -31,7 +31,7 @@ from autoreproduce.evaluation.judging.material import (
     judged_material,
     material_of,
 )
-from autoreproduce.evaluation.judging.submitted_code import Program
+from autoreproduce.evaluation.judging.submitted_code import Sources
 from autoreproduce.evaluation.scorers import JUDGED, Setup, open_scorers
 from autoreproduce.evaluation.scoring import score_trial
 from autoreproduce.evaluation.submission import lay_out
@@ -50,7 +50,7 @@ class Case:
 
     kind: str
     name: str
-    program: Program
+    program: Sources
     broken: tuple[int, ...] = ()
 
 
@@ -80,13 +80,13 @@ def cases(task: Task) -> list[Case]:
     broken = [b for b in task_file(task.folder).breaking if b.edits]
     return [
         Case("itself", "the reference itself", reference),
-        Case("disguised", "renamed and reformatted", Program(disguise(reference.files))),
+        Case("disguised", "renamed and reformatted", Sources(disguise(reference.files))),
         *(
-            Case("mistake", b.mistake, Program(with_mistake(reference.files, b)), tuple(b.points))
+            Case("mistake", b.mistake, Sources(with_mistake(reference.files, b)), tuple(b.points))
             for b in broken
         ),
         *_stranger_cases(task),
-        Case("empty", "an empty file", Program({"main.py": ""})),
+        Case("empty", "an empty file", Sources({"main.py": ""})),
     ]
 
 
@@ -96,7 +96,7 @@ def _stranger_cases(task: Task) -> list[Case]:
     others = [*names[names.index(task.id) + 1 :], *names[: names.index(task.id)]]
     if not others:
         return []
-    program = material_of(load_task(others[0])).reference or Program({})
+    program = material_of(load_task(others[0])).reference or Sources({})
     return [Case("stranger", f"another task's code ({others[0]})", program)]
 
 

@@ -26,7 +26,7 @@ from autoreproduce.evaluation.judging.material import (
 )
 from autoreproduce.evaluation.judging.submitted_code import (
     NO_CODE,
-    Program,
+    Sources,
     program_at,
     read_program,
 )
@@ -46,8 +46,7 @@ from autoreproduce.evaluation.submission import (
 )
 from autoreproduce.extensions import found_at, installed
 from autoreproduce.files.unpacking import is_url, opened_source
-from autoreproduce.job import Job
-from autoreproduce.job import Program as Handed
+from autoreproduce.job import Job, Program
 from autoreproduce.models.budget import Budget
 from autoreproduce.models.open import open_model
 from autoreproduce.runner.conclude import add_judgement, conclude
@@ -145,7 +144,7 @@ def _trials(job: Job, runtime: Runtime) -> list[tuple[Path, Task | None]]:
     return [(folder, job.task) for folder in folders]
 
 
-def programs_to_score(job: Job, runtime: Runtime) -> list[tuple[Program, Task, Path | None]]:
+def programs_to_score(job: Job, runtime: Runtime) -> list[tuple[Sources, Task, Path | None]]:
     """Each program with its task, and the folder of its trial if it has one; writes nothing.
 
     Raises UsageError if there is nothing to score.
@@ -213,7 +212,7 @@ def _material(
 # It is then scored as any trial (`runner.score`), and has a verdict on its task's claims.
 
 
-def outside_run(program: Handed) -> OutsideRun | None:
+def outside_run(program: Program) -> OutsideRun | None:
     """How to run the program, None if it isn't run. Raises UsageError."""
     if program.run is not None:
         packages = read_requirements(program.requirements) if program.requirements else ()
@@ -297,7 +296,7 @@ def _carried(job: Job, runtime: Runtime, root: Path) -> CarriedFiles:
     return found
 
 
-def submitted_program(job: Job, runtime: Runtime, root: Path) -> Program:
+def submitted_program(job: Job, runtime: Runtime, root: Path) -> Sources:
     """The program at `root`, with a word on what a person may miss in it."""
     path, is_run = job.of_program.code, job.of_program.run is not None
     program = program_at(root, path, own_folders(job))

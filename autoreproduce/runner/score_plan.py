@@ -10,7 +10,7 @@ from autoreproduce.agents.prompts import Prompts
 from autoreproduce.config import Settings
 from autoreproduce.content import folder
 from autoreproduce.evaluation.judging.material import POINTED, Material, material_of, paper_at_hand
-from autoreproduce.evaluation.judging.submitted_code import Program
+from autoreproduce.evaluation.judging.submitted_code import Sources
 from autoreproduce.evaluation.scorers import JUDGED, Setup, align
 from autoreproduce.job import Job
 from autoreproduce.models.open import most_it_costs, rough_tokens
@@ -55,7 +55,7 @@ def plan_text(plan: dict[str, Any]) -> str:
 
 
 def questions_of(
-    program: Program, task: Task, material: Material, levels: Sequence[str]
+    program: Sources, task: Task, material: Material, levels: Sequence[str]
 ) -> list[Question]:
     """One for each level that can be judged; the system prompt included."""
     prompts = Prompts(folder("prompts") / "judge")

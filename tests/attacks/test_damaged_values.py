@@ -11,7 +11,7 @@ from needs import needs_tables
 import autoreproduce
 from autoreproduce.benchmarks.reproducebench.tasks import load_task
 from autoreproduce.errors import TrialError
-from autoreproduce.evaluation.judging.submitted_code import Program
+from autoreproduce.evaluation.judging.submitted_code import Sources
 from autoreproduce.evaluation.scoring import FILE, read_scores
 from autoreproduce.evaluation.submission import lay_out
 from autoreproduce.evaluation.tables.rows import read_rows
@@ -107,7 +107,7 @@ def test_scores_that_cannot_be_leave_their_trial_out(tmp_path: Path, entry: str)
 
 def write_result(folder: Path, fields: dict[str, Any]) -> None:
     """A finished trial whose outcome has other values in some fields."""
-    trial = lay_out(folder, Program({"main.py": "x = 1\n"}), load_task("lsm"))
+    trial = lay_out(folder, Sources({"main.py": "x = 1\n"}), load_task("lsm"))
     whole = {"status": "measured", "reason": "", "number": {"value": 0.03}} | fields
     trial.write("result.json", json.dumps(whole))
     trial.close()

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from autoreproduce.benchmarks.reproducebench.tasks import load_task
 from autoreproduce.cli.app import app
 from autoreproduce.errors import UsageError
-from autoreproduce.evaluation.judging.submitted_code import Program
+from autoreproduce.evaluation.judging.submitted_code import Sources
 from autoreproduce.evaluation.submission import lay_out
 from autoreproduce.evaluation.tables.rows import read_rows
 from autoreproduce.runner.estimate import earlier_trials
@@ -22,7 +22,7 @@ PLACES = ("one", "trials/lsm/full/1", "suites/s/trials/lsm/full/2", "s/trials/ls
 
 
 def trial_in(folder: Path) -> Path:
-    trial = lay_out(folder, Program({"main.py": "x = 1\n"}), load_task("lsm"))
+    trial = lay_out(folder, Sources({"main.py": "x = 1\n"}), load_task("lsm"))
     trial.write(
         "result.json", trial_result(status="measured", reason="", metric=0.03).model_dump_json()
     )

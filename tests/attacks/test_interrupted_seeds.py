@@ -8,7 +8,7 @@ import pytest
 
 from autoreproduce.benchmarks.reproducebench.tasks import load_task
 from autoreproduce.config import Settings
-from autoreproduce.evaluation.judging.submitted_code import Program
+from autoreproduce.evaluation.judging.submitted_code import Sources
 from autoreproduce.evaluation.submission import lay_out
 from autoreproduce.runner.repeater import Repeater
 from autoreproduce.sandboxes.setup import SandboxSetup
@@ -48,7 +48,7 @@ def test_what_an_interrupted_seed_left_is_removed(
     sandboxes = SandboxSetup(Settings(sandbox="process"), tmp_path / "packages", trusted=True)
     files = {"main.py": "open('metrics.json', 'w').write('{}')\n"}
     task = load_task("lsm")
-    trial = lay_out(tmp_path / "trial", Program(files), task)
+    trial = lay_out(tmp_path / "trial", Sources(files), task)
     repeater = Repeater(trial, task, sandboxes, "python main.py", files, 60)
     done = repeater.run_in_copy(place, "python main.py")
     trial.close()

@@ -18,7 +18,7 @@ from trial_results import trial_result
 import autoreproduce
 from autoreproduce.benchmarks.reproducebench.tasks import load_task
 from autoreproduce.evaluation.judging.material import material_of
-from autoreproduce.evaluation.judging.submitted_code import Program
+from autoreproduce.evaluation.judging.submitted_code import Sources
 from autoreproduce.evaluation.report import write_report
 from autoreproduce.evaluation.score_page import write_page
 from autoreproduce.evaluation.submission import lay_out
@@ -43,7 +43,7 @@ PAGES = ("page", "paper", "scores", "site", "board", "board_part")
 def trial_in(folder: Path) -> Path:
     """A trial whose program, name, outcome and scores are hostile."""
     task = TASK.model_copy(update={"title": f"Title {HOSTILE}"})
-    trial = lay_out(folder, Program({"main.py": f"x = 1  # {HOSTILE}\n"}), task)
+    trial = lay_out(folder, Sources({"main.py": f"x = 1  # {HOSTILE}\n"}), task)
     trial.write_result(
         trial_result(status="measured", reason=HOSTILE, metric=0.03, notes=[HOSTILE])
     )

@@ -23,7 +23,7 @@ from autoreproduce.errors import (
     ReaderTimeError,
 )
 from autoreproduce.evaluation.judging.blind import blind
-from autoreproduce.evaluation.judging.submitted_code import Program, read_program
+from autoreproduce.evaluation.judging.submitted_code import Sources, read_program
 from autoreproduce.evaluation.report.texts import markdown
 from autoreproduce.files.bounded import parse_json, parse_python, parse_yaml
 from autoreproduce.files.confined import confined
@@ -188,7 +188,7 @@ SOURCES = {
 def test_source_of_any_depth_is_an_error(name: str) -> None:
     with pytest.raises(SyntaxError):
         parse_python(SOURCES[name])
-    assert blind(Program({"a.py": SOURCES[name]}))
+    assert blind(Sources({"a.py": SOURCES[name]}))
 
 
 def claims(shape: str, descr: str = "'<f8'") -> bytes:

@@ -13,7 +13,7 @@ from autoreproduce.benchmarks.reproducebench.tasks import points as own_points
 from autoreproduce.config import Settings
 from autoreproduce.evaluation.judging.judge import Judge
 from autoreproduce.evaluation.judging.material import material_of
-from autoreproduce.evaluation.judging.submitted_code import Program
+from autoreproduce.evaluation.judging.submitted_code import Sources
 from autoreproduce.evaluation.judging.verdicts import AXES
 from autoreproduce.evaluation.scorers import Setup, open_scorers
 from autoreproduce.evaluation.scoring import read_scores, score_trial
@@ -72,7 +72,7 @@ def score(tmp_path, task):
         machine="cache",
     ):
         folder = tmp_path / "trial"
-        lay_out(folder, Program(files or {"main.py": "print(1)  # by the authors\n"}), task).close()
+        lay_out(folder, Sources(files or {"main.py": "print(1)  # by the authors\n"}), task).close()
         settings = Settings(base_url=server.base_url, max_retries=0, cache_dir=tmp_path / machine)
         shared = Budget.parse(budget)
         judges = [Judge(name, open_model(settings, name), settings, shared) for name in names]

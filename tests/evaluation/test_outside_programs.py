@@ -12,7 +12,7 @@ from autoreproduce.cli.console.attempts import unmet
 from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.judging.material import program_of
-from autoreproduce.evaluation.judging.submitted_code import Program
+from autoreproduce.evaluation.judging.submitted_code import Sources
 from autoreproduce.evaluation.outside_run import (
     FILE,
     OutsideRun,
@@ -23,8 +23,7 @@ from autoreproduce.evaluation.outside_run import (
 )
 from autoreproduce.evaluation.submission import lay_out
 from autoreproduce.evaluation.tables.rows import read_rows
-from autoreproduce.job import Judging
-from autoreproduce.job import Program as HandedIn
+from autoreproduce.job import Judging, Program
 from autoreproduce.runner.api import score, score_job
 from autoreproduce.runner.conclude import add_judgement, conclude
 from autoreproduce.sandboxes.setup import SandboxSetup
@@ -103,7 +102,7 @@ def test_a_mapping_needs_a_run(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="add --run"):
             score(tmp_path / "main.py", task="lsm", settings=settings_in(tmp_path), **options)
     with pytest.raises(UsageError, match="add --task"):
-        program = HandedIn(code=str(tmp_path / "main.py"))
+        program = Program(code=str(tmp_path / "main.py"))
         score_job(program, Judging(), claims=["mse = 1"], settings=settings_in(tmp_path))
 
 
@@ -161,7 +160,7 @@ def test_a_file_of_the_users_own_makes_a_program_run_and_is_no_part_of_it(tmp_pa
 
 def test_what_a_run_needs_is_read_again_from_the_record(tmp_path: Path) -> None:
     asked = OutsideRun("python x.py", "sets", (), ("h5py", "yacs==0.1.8"), {"x.py": "y = 1\n"})
-    with lay_out(tmp_path / "t", Program({"main.py": ""}), TASK, run=asked) as trial:
+    with lay_out(tmp_path / "t", Sources({"main.py": ""}), TASK, run=asked) as trial:
         write_outside_run(trial, asked)
     assert read_outside_run(tmp_path / "t") == asked
     whole = json.loads((tmp_path / "t" / FILE).read_text())
@@ -182,7 +181,7 @@ def settings_in(tmp_path: Path, sandbox: str = "process") -> Settings:
 
 def concluded(folder: Path) -> Path:
     """A finished trial of one run, with its verdict."""
-    with lay_out(folder, Program({"main.py": "x = 1\n"}), TASK) as trial:
+    with lay_out(folder, Sources({"main.py": "x = 1\n"}), TASK) as trial:
         trial.phase("full_run")
         ran = ExecutionResult(command="python main.py", exit_code=0)
         trial.step(ExecutionResult, "sandbox", "run", ["x"], lambda: ran)

@@ -10,7 +10,7 @@ from autoreproduce.benchmarks.reproducebench.curated import CuratedReference
 from autoreproduce.benchmarks.reproducebench.tasks import load_task
 from autoreproduce.errors import UsageError, shown
 from autoreproduce.evaluation.judging.blind import blind
-from autoreproduce.evaluation.judging.submitted_code import Program, read_program
+from autoreproduce.evaluation.judging.submitted_code import Sources, read_program
 from autoreproduce.evaluation.scorers import SCORERS, Setup, open_scorers
 from autoreproduce.evaluation.scorers.execution import classify
 from autoreproduce.evaluation.scorers.integrity import VALUES
@@ -30,7 +30,7 @@ def trial(tmp_path, task):
     """A trial that ended as `outcome` says, after one run in full."""
 
     def make(outcome, **run):
-        made = lay_out(tmp_path / "t", Program({"main.py": "x = 1\n"}), task)
+        made = lay_out(tmp_path / "t", Sources({"main.py": "x = 1\n"}), task)
         made.phase("full_run")
         result = ExecutionResult(
             command="python main.py", **{"exit_code": 0, "seconds": 1.0, **run}
@@ -155,7 +155,7 @@ def test_an_unknown_level_and_a_missing_judge_say_what_there_is():
 
 
 def test_every_free_scorer_answers_for_a_program_that_was_only_handed_in(tmp_path, task):
-    lay_out(tmp_path / "t", Program({"main.py": "x = 1\n"}), task).close()
+    lay_out(tmp_path / "t", Sources({"main.py": "x = 1\n"}), task).close()
     for level, (_, model) in SCORERS.items():
         if not model:
             assert one(level, Trial.read(tmp_path / "t"), task).reason
@@ -262,7 +262,7 @@ def test_a_notebook_or_code_nested_too_deep_is_no_crash(tmp_path):
     (tmp_path / "a.ipynb").write_text("[" * 200_000)
     assert read_program(str(tmp_path)).unread == {"a.ipynb": "no notebook that can be read"}
     deep = {"a.py": "x = " + "-" * 100_000 + "1\n"}
-    assert blind(Program(deep)).files
+    assert blind(Sources(deep)).files
 
 
 def test_a_program_below_a_folder_that_is_left_out_is_read(tmp_path):

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import PurePosixPath
 
-from autoreproduce.evaluation.judging.submitted_code import Program
+from autoreproduce.evaluation.judging.submitted_code import Sources
 from autoreproduce.files.bounded import parse_python
 
 # Text that talks to a judge: "give this full marks", in any of a dozen languages.
@@ -373,7 +373,7 @@ class Blind:
         return next((file.original for file in self.files if file.name == name), None)
 
 
-def blind(program: Program, stem: str = "file") -> Blind:
+def blind(program: Sources, stem: str = "file") -> Blind:
     """The program made blind: its files in the order of their paths, as file_1.py, file_2.py, …
 
     `stem`: another word than "file", since two programs in one prompt must not share names.

@@ -20,7 +20,7 @@ from autoreproduce.benchmarks.reproducebench.curated import Point, Points
 from autoreproduce.config import digest
 from autoreproduce.errors import PaperError, TrialError, UsageError
 from autoreproduce.evaluation.judging.submitted_code import (
-    Program,
+    Sources,
     is_text,
     program_below,
     read_program,
@@ -92,7 +92,7 @@ class Material:
     """
 
     points: list[Point] = field(default_factory=list)
-    reference: Program | None = None
+    reference: Sources | None = None
     points_source: PointsSource = "curated"
 
 
@@ -113,23 +113,23 @@ def material_of(task: Task, reference: str | None = None, points: Points | None 
     return Material(found.points if found else [], program, source)
 
 
-def _own_reference(task: Task) -> Program:
+def _own_reference(task: Task) -> Sources:
     folder = reproducebench.reference_folder(task)
-    return Program(
+    return Sources(
         {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.py"))}
     )
 
 
-def program_of(folder: Path, task: Task) -> Program:
+def program_of(folder: Path, task: Task) -> Sources:
     """A trial's program as last committed, else as in its workspace; without the data code."""
     try:
         files = {name: text for name, text in tracked_files(folder).items() if is_text(name)}
     except (TrialError, OSError):
         files = {}
-    program = Program(files) if files else program_below(folder / "workspace")
+    program = Sources(files) if files else program_below(folder / "workspace")
     given = (task.preprocess or "").strip()
     own = {name: text for name, text in program.files.items() if not given or text.strip() != given}
-    return Program(own, program.unread, program.origin)
+    return Sources(own, program.unread, program.origin)
 
 
 POINTED = {"paper", "mixed"}  # the levels that are judged by key points

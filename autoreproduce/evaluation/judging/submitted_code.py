@@ -36,9 +36,10 @@ WRITTEN = {"metrics.json", "package-lock.json"}  # by programs, not by people
 
 
 @dataclass(frozen=True)
-class Program:
-    """`files`: path -> text, of a notebook as a Python file. `unread`: path -> why it is no text of
-    a program. `notebooks`: a file's path -> the notebook that it is of, and its text cell by cell.
+class Sources:
+    """A program's texts. `files`: path -> text, of a notebook as a Python file. `unread`: path ->
+    why it isn't one. `notebooks`: a file's path -> the notebook that it is of, and its text cell by
+    cell.
     """
 
     files: dict[str, str]
@@ -66,7 +67,7 @@ def read_program(
     without: Sequence[Path] = (),
     kinds: Collection[str] = TEXT,
     skipped: Collection[str] = SKIPPED,
-) -> Program:
+) -> Sources:
     """The program at `source`: a file, a folder, a .zip or .tar archive, or a git URL.
 
     Folders in `without` are no part of it: what is written of a program may lie inside its folder.
@@ -86,7 +87,7 @@ def program_at(
     without: Sequence[Path] = (),
     kinds: Collection[str] = TEXT,
     skipped: Collection[str] = SKIPPED,
-) -> Program:
+) -> Sources:
     """The program at `root`, which `opened_source` made of `source`."""
     if not root.is_dir():
         return _one_file(root, kinds)
@@ -94,7 +95,7 @@ def program_at(
     return replace(found, origin=shown(source) if is_url(source) else source)
 
 
-def _one_file(path: Path, kinds: Collection[str]) -> Program:
+def _one_file(path: Path, kinds: Collection[str]) -> Sources:
     entry = TreeEntry(path.name, "file", 0)
     text, why, cells = _program_text(Tree(path.parent.resolve()), entry, kinds)
     if text is None:
@@ -103,7 +104,7 @@ def _one_file(path: Path, kinds: Collection[str]) -> Program:
         )
     own = path.name.encode("utf-8", "replace").decode()
     name = _python_name(own)
-    return Program({name: text}, {}, str(path), {name: (own, cells)} if cells else {})
+    return Sources({name: text}, {}, str(path), {name: (own, cells)} if cells else {})
 
 
 def program_below(
@@ -111,7 +112,7 @@ def program_below(
     without: Sequence[Path] = (),
     kinds: Collection[str] = TEXT,
     skipped: Collection[str] = SKIPPED,
-) -> Program:
+) -> Sources:
     """The program in a folder that a program may own; empty if there is none.
 
     The arguments are those of `read_program`.
@@ -136,7 +137,7 @@ def program_below(
                 notebooks[as_python] = (name, cells)
         else:
             unread[name] = f"beyond {MOST} files"
-    return Program(files, unread, notebooks=notebooks)
+    return Sources(files, unread, notebooks=notebooks)
 
 
 def own_entries(

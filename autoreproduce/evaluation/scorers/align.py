@@ -18,7 +18,7 @@ from autoreproduce.evaluation.judging.asked import ASKED, asked_with
 from autoreproduce.evaluation.judging.blind import Blind, BlindFile, blind
 from autoreproduce.evaluation.judging.judge import Reading
 from autoreproduce.evaluation.judging.material import POINTS_IN_WORDS, program_of
-from autoreproduce.evaluation.judging.submitted_code import Program
+from autoreproduce.evaluation.judging.submitted_code import Sources
 from autoreproduce.evaluation.judging.verdicts import (
     AXES,
     AXIS_BANDS,
@@ -187,7 +187,7 @@ class _AlignScorer(Scorer):
             return "the task has no reference program: give one with --reference"
         return ""
 
-    def shown_to_judge(self, task: Task, program: Program) -> dict[str, Any]:
+    def shown_to_judge(self, task: Task, program: Sources) -> dict[str, Any]:
         """The variables of the level's prompt."""
         return self._shown(task, pack(blind(program), self.setup.room))
 
@@ -208,7 +208,7 @@ class _AlignScorer(Scorer):
         reference = self.setup.material.reference
         return blind(reference, REFERENCE_STEM) if reference else None
 
-    def _judged_score(self, trial: Trial, task: Task, program: Program) -> Score:
+    def _judged_score(self, trial: Trial, task: Task, program: Sources) -> Score:
         unnamed = blind(program)
         packed = pack(unnamed, self.setup.room)
         if len(packed.left_out) == len(unnamed.files):
@@ -315,7 +315,7 @@ def _reading_entry(reading: Reading[Any]) -> dict[str, Any]:
 
 
 def _what_was_shown(
-    generated: Blind, reference: Blind | None, packed: Packed, program: Program
+    generated: Blind, reference: Blind | None, packed: Packed, program: Sources
 ) -> dict[str, Any]:
     """What the judge saw under which name, and what it did not see."""
     return {
@@ -332,6 +332,6 @@ def _what_was_shown(
 def _given_data_code(task: Task) -> str:
     if not task.preprocess:
         return ""
-    seen = blind(Program({"preprocess.py": task.preprocess}))
+    seen = blind(Sources({"preprocess.py": task.preprocess}))
     named = [replace(file, name=file.original) for file in seen.files]  # programs import it so
     return pack(replace(seen, files=named), 20_000).text

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from autoreproduce.errors import SandboxError
-from autoreproduce.evaluation.judging.submitted_code import Program
+from autoreproduce.evaluation.judging.submitted_code import Sources
 from autoreproduce.files.tree import Tree
 from autoreproduce.models.tokens import rough_tokens
 from autoreproduce.plugins.paperbench.files import (
@@ -55,7 +55,7 @@ class LeafEvidence:
     `script` and `log` are "" in Code-Dev. `templates`: the folder of the judge's prompts.
     """
 
-    program: Program
+    program: Sources
     nothing: str = ""
     script: str = ""
     log: str = ""
@@ -96,7 +96,7 @@ def evidence_for(leaf: Node, kinds: Mapping[str, LeafEvidence]) -> LeafEvidence:
     return kinds.get(str(leaf.task_category)) or kinds.get(EXECUTION) or kinds[CODE]
 
 
-def written_results(tree: Tree, run: ScriptRun) -> Program:
+def written_results(tree: Tree, run: ScriptRun) -> Sources:
     """The documents and tables that the script wrote, as they were when it ended."""
     files, unread = dict[str, str](), dict[str, str]()
     for name in run.written:
@@ -118,7 +118,7 @@ def written_results(tree: Tree, run: ScriptRun) -> Program:
             unread[name] = "it was changed after the run"
         elif text := data.decode("utf-8", "replace").strip():
             files[name] = as_evidence(text)
-    return Program(files, unread)
+    return Sources(files, unread)
 
 
 def _shortened(tree: Tree, name: str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from autoreproduce.evaluation.judging.submitted_code import (
     SKIPPED,
-    Program,
+    Sources,
     program_below,
     read_program,
 )
@@ -74,7 +74,7 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class SubmittedFiles(Program):
+class SubmittedFiles(Sources):
     """`files`: what a judge sees; `not_shown`: what belongs to it and no judge of code sees."""
 
     not_shown: dict[str, str] = field(default_factory=dict)
@@ -112,13 +112,13 @@ def _is_counted(name: str) -> bool:
     return not any(each.endswith(".egg-info") for each in PurePosixPath(name).parts[:-1])
 
 
-def all_of(program: Program, room: int) -> Shown | None:
+def all_of(program: Sources, room: int) -> Shown | None:
     """All files, if they fit into `room` tokens (`tokens.rough_tokens`), else None."""
     files = sorted(program.files.items())
     return Shown(files) if sum(map(cost, files)) <= room else None
 
 
-def the_best(program: Program, ranked: Iterable[str], room: int) -> Shown:
+def the_best(program: Sources, ranked: Iterable[str], room: int) -> Shown:
     """The first ten of `ranked` that exist, as far as they fit; the last one may be cut."""
     names = [name for name in dict.fromkeys(ranked) if name in program.files][:MOST_RANKED]
     files: list[tuple[str, str]] = []

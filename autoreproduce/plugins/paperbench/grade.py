@@ -17,8 +17,7 @@ from pydantic import Field
 from autoreproduce.config import Settings, digest
 from autoreproduce.errors import TrialError, UsageError, shown
 from autoreproduce.evaluation.judging.judge import Judge
-from autoreproduce.evaluation.judging.submitted_code import NO_CODE
-from autoreproduce.evaluation.judging.submitted_code import Program as SubmittedProgram
+from autoreproduce.evaluation.judging.submitted_code import NO_CODE, Sources
 from autoreproduce.files.bounded import parse_json
 from autoreproduce.files.shared import read_plain
 from autoreproduce.job import File, Job, JobPart, Judging, Program, now
@@ -197,7 +196,7 @@ def _say_what_is_missing(paper: RubricPaper, note: Callable[[str], None]) -> Non
 
 
 def _identity(
-    job: Job, paper: RubricPaper, program: SubmittedProgram, run: ScriptRun | None
+    job: Job, paper: RubricPaper, program: Sources, run: ScriptRun | None
 ) -> dict[str, Any]:
     """The same for the same command, which resumes; another if anything that decides a grade
     differs.
@@ -214,7 +213,7 @@ def _identity(
     }
 
 
-def _same_grading(folder: Path, told: dict[str, Any], program: SubmittedProgram) -> None:
+def _same_grading(folder: Path, told: dict[str, Any], program: Sources) -> None:
     """Raises UsageError where the folder holds another grading: its grades would be lost, its costs
     counted.
     """

@@ -29,7 +29,7 @@ from autoreproduce.claims.withholding import Withholding
 from autoreproduce.content import folder
 from autoreproduce.contracts import Need, Packages, Submission
 from autoreproduce.errors import CommandError, ReaderError
-from autoreproduce.evaluation.judging.submitted_code import Program, program_at
+from autoreproduce.evaluation.judging.submitted_code import Sources, program_at
 from autoreproduce.evaluation.outside_run import (
     PACKAGES_FIRST,
     OutsideRun,
@@ -45,7 +45,7 @@ from autoreproduce.files.notebooks import notebook_errors
 from autoreproduce.files.shared import read_text
 from autoreproduce.files.tree import Tree
 from autoreproduce.files.unpacking import opened_source
-from autoreproduce.job import Program as Handed
+from autoreproduce.job import Program
 from autoreproduce.method.claims import FrozenClaims, freeze_claims
 from autoreproduce.method.paper_notes import READ_BEFORE, SECTION, note_lines
 from autoreproduce.papers import read_paper
@@ -108,7 +108,7 @@ ORIGINALS = "as_handed_in"  # of files that a patch changed, in the trial's fold
 INSTALL_SECONDS = 1800.0
 
 
-def whose_numbers(task: Task, program: Handed) -> Task:
+def whose_numbers(task: Task, program: Program) -> Task:
     """The task as the paper is asked about: its experiment, if the user named one. The trial's own
     name and its placeholder of a metric say nothing of the paper.
     """
@@ -142,7 +142,7 @@ class HandedInCode:
         self.notes: list[str] = []  # of the last plan, for the report
         self.tried: list[tuple[str, str]] = []  # what was run or installed, and what came of it
         self.installed = Packages(()).command
-        self.handed = Handed(code=source)  # what the user says of how it is run
+        self.handed = Program(code=source)  # what the user says of how it is run
         self.own_packages, self.own_driver = list[str](), ""
         self.versions = list[list[str]]()  # of Python and the packages that ran
         self.failed_lists: dict[str, str] = {}
@@ -280,7 +280,7 @@ class HandedInCode:
         why = why_it_failed(run.stderr, run.stopped) + data_words(plan.data)
         return Submission("failed", why, "full_run", run=run.execution)
 
-    def _lay_out(self, trial: Trial) -> tuple[Program, dict[str, str]]:
+    def _lay_out(self, trial: Trial) -> tuple[Sources, dict[str, str]]:
         """The code in the workspace, its texts as the first commit; it, and what is left out."""
         given = _kept(trial, GIVEN, lambda: _given_files(self.handed))
         self.own_packages, self.own_driver = given
@@ -544,7 +544,7 @@ def _kept(trial: Trial, name: str, found: Callable[[], Any]) -> Any:
     return parse_json(read_text(trial.folder, name))
 
 
-def _given_files(program: Handed) -> tuple[Sequence[str], str]:
+def _given_files(program: Program) -> tuple[Sequence[str], str]:
     """The packages that the user lists and the text of their driver. Raises UsageError if a file
     can't be read.
     """

@@ -5,7 +5,7 @@ import ast
 import pytest
 
 from autoreproduce.evaluation.judging.blind import blind
-from autoreproduce.evaluation.judging.submitted_code import Program
+from autoreproduce.evaluation.judging.submitted_code import Sources
 
 FILES = {
     "engine/__init__.py": "",
@@ -40,7 +40,7 @@ FILES = {
     ],
 )  # fmt: skip
 def test_an_import_names_the_file_that_python_would_find(importer, line, seen):
-    program = Program({**FILES, importer: f"{line}\nprint(1)\n"})
+    program = Sources({**FILES, importer: f"{line}\nprint(1)\n"})
     text = next(file.text for file in blind(program).files if file.original == importer)
     assert text == f"{seen}\nprint(1)\n"
     ast.parse(text)

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from autoreproduce.benchmarks.reproducebench.tasks import load_task
 from autoreproduce.config import digest
 from autoreproduce.errors import TrialError, UsageError
-from autoreproduce.evaluation.judging.submitted_code import Program
+from autoreproduce.evaluation.judging.submitted_code import Sources
 from autoreproduce.evaluation.submission import lay_out
 from autoreproduce.plugins.integrations.inspect_export import _file_date, _prompt_of
 from autoreproduce.plugins.integrations.jobs import Jobs, ProcessRecord
@@ -25,7 +25,7 @@ def test_a_job_that_cannot_be_started_is_refused(tmp_path: Path, text: str) -> N
 def test_a_trials_date_is_no_path_and_a_linked_prompt_is_not_exported(tmp_path: Path) -> None:
     assert _file_date("2026-11-22T10:00:00+00:00") == "2026-11-22T10-00-00"
     assert "/" not in _file_date("/tmp/x") and "." not in _file_date("../../x")
-    trial = lay_out(tmp_path / "t", Program({"main.py": "x = 1\n"}), load_task("lsm"))
+    trial = lay_out(tmp_path / "t", Sources({"main.py": "x = 1\n"}), load_task("lsm"))
     trial.keep_prompt("ask", "the prompt")
     trial.step(ModelResult, "code", "ask", "asked", lambda: ModelResult(reply="x"))
     trial.close()

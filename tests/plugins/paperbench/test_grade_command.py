@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from autoreproduce.cli.app import app
 from autoreproduce.errors import UsageError
-from autoreproduce.evaluation.judging.submitted_code import Program
+from autoreproduce.evaluation.judging.submitted_code import Sources
 from autoreproduce.models.tokens import rough_tokens
 from autoreproduce.plugins.paperbench.files import all_of, read_submission, the_best
 
@@ -379,7 +379,7 @@ def test_a_dry_run_counts_no_less_than_is_asked_and_nothing_of_earlier_gradings(
 
 
 def test_what_fits_is_whole_and_what_does_not_ends_at_a_line(tmp_path):
-    program = Program({"a.py": "one\n" * 10, "b.py": "line of text\n" * 2_000})
+    program = Sources({"a.py": "one\n" * 10, "b.py": "line of text\n" * 2_000})
     assert (
         all_of(program, 100_000).files == sorted(program.files.items())
         and all_of(program, 1000) is None
@@ -391,7 +391,7 @@ def test_what_fits_is_whole_and_what_does_not_ends_at_a_line(tmp_path):
         and shown.files[0][1].endswith("line of text")
     )
     assert the_best(program, ["c.py"], 1000).files == []
-    one_line = the_best(Program({"a.json": "é" * 9_000}), ["a.json"], 1000)
+    one_line = the_best(Sources({"a.json": "é" * 9_000}), ["a.json"], 1000)
     assert one_line.cut == "a.json" and one_line.files[0][1] == "é" * 1_500
     (tmp_path / "notes.rst").write_text("words")
     (tmp_path / "x.cu").write_text("__global__")

@@ -13,7 +13,7 @@ from autoreproduce import score
 from autoreproduce.benchmarks.reproducebench.tasks import load_task
 from autoreproduce.cli.app import app
 from autoreproduce.errors import UsageError
-from autoreproduce.evaluation.judging.submitted_code import Program
+from autoreproduce.evaluation.judging.submitted_code import Sources
 from autoreproduce.evaluation.submission import lay_out
 from autoreproduce.evaluation.tables.model import Table, narrowed
 from autoreproduce.evaluation.tables.rows import TrialRow, by_paper, read_rows
@@ -109,7 +109,7 @@ def suite(tmp_path_factory):
     home = tmp_path_factory.mktemp("board") / "mine"
     for number in (1, 2):
         folder = home / "trials" / "lsm" / "default" / str(number)
-        trial = lay_out(folder, Program({"main.py": f"x = {number}\n"}), load_task("lsm"))
+        trial = lay_out(folder, Sources({"main.py": f"x = {number}\n"}), load_task("lsm"))
         outcome = trial_result(status="measured", reason="", phase="full_run", metric=0.03)
         trial.write("result.json", outcome.model_dump_json())
         trial.close()

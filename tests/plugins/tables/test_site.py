@@ -11,7 +11,7 @@ from trial_results import trial_result
 
 from autoreproduce.benchmarks.reproducebench.tasks import load_task
 from autoreproduce.errors import UsageError
-from autoreproduce.evaluation.judging.submitted_code import Program
+from autoreproduce.evaluation.judging.submitted_code import Sources
 from autoreproduce.evaluation.submission import lay_out
 from autoreproduce.plugins.tables.site import write_site
 
@@ -30,7 +30,7 @@ DRIVER = shutil.which("chromedriver")
 def one(tmp_path_factory):
     """One trial's folder, to be copied."""
     folder = tmp_path_factory.mktemp("one") / "trial"
-    trial = lay_out(folder, Program({"main.py": "x = 1\n"}), load_task("lsm"))
+    trial = lay_out(folder, Sources({"main.py": "x = 1\n"}), load_task("lsm"))
     trial.write(
         "result.json", trial_result(status="failed", reason="", phase="not run").model_dump_json()
     )

@@ -22,7 +22,7 @@ from autoreproduce import Score
 from autoreproduce.benchmarks.reproducebench.tasks import load_task
 from autoreproduce.cli.app import app
 from autoreproduce.errors import TrialError, UsageError
-from autoreproduce.evaluation.judging.submitted_code import Program
+from autoreproduce.evaluation.judging.submitted_code import Sources
 from autoreproduce.evaluation.scoring import save_score
 from autoreproduce.evaluation.statistics import MeanEstimate, estimate, krippendorff_alpha
 from autoreproduce.evaluation.submission import lay_out
@@ -150,7 +150,7 @@ def suite(tmp_path):
         ("no lineage", 2, None),
     ):
         folder = tmp_path / "trials" / "lsm" / variant / str(number)
-        trial = lay_out(folder, Program({"main.py": f"x = {number}\n"}), task)
+        trial = lay_out(folder, Sources({"main.py": f"x = {number}\n"}), task)
         trial.phase("full_run")
         trial.step(
             ExecutionResult,
@@ -173,7 +173,7 @@ def suite(tmp_path):
         trial.close()
         save_score(folder, Score("mixed", 50.0 + 10 * number, "", {"readings": [{"judge": "j"}]}))
     lay_out(
-        tmp_path / "trials" / "lsm" / "full" / "3", Program({"main.py": "x = 9\n"}), task
+        tmp_path / "trials" / "lsm" / "full" / "3", Sources({"main.py": "x = 9\n"}), task
     ).write("result.json", "{")
     return tmp_path
 

@@ -16,7 +16,7 @@ from trial_results import trial_result, verdict
 
 from autoreproduce.benchmarks.reproducebench.tasks import load_task
 from autoreproduce.errors import UsageError
-from autoreproduce.evaluation.judging.submitted_code import Program
+from autoreproduce.evaluation.judging.submitted_code import Sources
 from autoreproduce.evaluation.submission import lay_out
 from autoreproduce.files.owner import owner
 from autoreproduce.plugins.view.app import Pages, _events, make_app
@@ -37,7 +37,7 @@ TASK = load_task("lsm")
 
 def trial_in(folder: Path, outcome: Result | None) -> Path:
     """A trial with a model call, an execution and two versions of a hostile program."""
-    trial = lay_out(folder, Program({"main.py": f"x = 1  # {HOSTILE}\n"}), TASK)
+    trial = lay_out(folder, Sources({"main.py": f"x = 1  # {HOSTILE}\n"}), TASK)
     trial.phase("method_replication")
     trial.keep_prompt("Write main.py", f"the prompt {HOSTILE}")
     reply = ModelResult(reply=f"the reply {HOSTILE}", usage=TokenCounts(input=10, output=2))

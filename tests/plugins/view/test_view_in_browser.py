@@ -20,7 +20,7 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
 from autoreproduce.benchmarks.reproducebench.tasks import load_task
-from autoreproduce.evaluation.judging.submitted_code import Program
+from autoreproduce.evaluation.judging.submitted_code import Sources
 from autoreproduce.evaluation.submission import lay_out
 from autoreproduce.trials.live import LiveRecord
 
@@ -153,7 +153,7 @@ def test_a_list_is_searched_curves_are_live_and_several_trials_are_compared(
     runs = tmp_path / "runs"
     long = "second-" + "and-a-long-name-" * 6
     for name in ("first", long, "third"):
-        lay_out(runs / name, Program({"main.py": f"x = '{name}'\n"}), load_task("lsm")).close()
+        lay_out(runs / name, Sources({"main.py": f"x = '{name}'\n"}), load_task("lsm")).close()
     live = LiveRecord(runs / "third", lambda: next(ticks))
     ticks = itertools.count()
     live.phase("full_run")
