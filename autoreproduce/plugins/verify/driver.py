@@ -106,6 +106,7 @@ class _Look(ast.NodeVisitor):
         self.bound: dict[str, list[ast.expr]] = {}  # name: what is assigned to it
         self.spaces: set[str] = set()  # names of what a file's own names are in
         self.named: dict[ast.AST, str] = {}  # the file that a part names
+        self.told: set[str] = set()  # names and replacements that were shown
         self.fault, self.runs = "", 0
         self.ran, self.put, self.made = list[str](), list[str](), list[str]()
         self.stated: list[tuple[int, float, int]] = []
@@ -176,18 +177,24 @@ class _Look(ast.NodeVisitor):
             self.ran.append(f"{file}: {_shown(node)}{self._made_of(node)}")
 
     def _made_of(self, node: ast.AST) -> str:
-        """What the names in an expression stand for, and as a patch what is replaced in a text."""
-        lines, patches = dict[str, None](), list[str]()
+        """What the names in an expression stand for, and as a patch what is replaced in a text; once
+        in a driver.
+        """
+        lines, patches = list[str](), list[str]()
         for part, name in self._reached(node):
             if name:
-                lines[f"\n  {name} = {_shown(part)}"] = None
+                lines.append(f"\n  {name} = {_shown(part)}")
             if isinstance(part, ast.Call) and _name(part) in ("replace", "sub"):
+                patch = ""
                 for sign, given in zip("-+", part.args, strict=False):
                     known = self.bound.get(given.id, []) if isinstance(given, ast.Name) else [given]
                     texts = [str(one.value) for one in known if isinstance(one, ast.Constant)]
                     text = "\n".join(texts) if len(texts) == len(known) else ast.unparse(given)
-                    patches += [f"\n{sign}{line}" for line in text.splitlines() or [""]]
-        return "".join([*lines, *patches])
+                    patch += "".join(f"\n{sign}{line}" for line in text.splitlines() or [""])
+                patches.append(patch)
+        new = [one for one in dict.fromkeys([*lines, *patches]) if one not in self.told]
+        self.told |= set(new)
+        return "".join(new)
 
     def _reached(self, node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
         """All parts of an expression and of what its names are bound to; of those with the name."""
