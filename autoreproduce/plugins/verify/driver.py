@@ -177,8 +177,8 @@ class _Look(ast.NodeVisitor):
             self.ran.append(f"{file}: {_shown(node)}{self._made_of(node)}")
 
     def _made_of(self, node: ast.AST) -> str:
-        """What the names in an expression stand for, and as a patch what is replaced in a text; once
-        in a driver.
+        """What names in an expression stand for, and as a patch what is replaced in a text; each
+        once in a driver.
         """
         lines, patches = list[str](), list[str]()
         for part, name in self._reached(node):
