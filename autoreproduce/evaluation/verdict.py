@@ -202,7 +202,7 @@ def _measured(
                 values=tuple(math.nan if value is None else value for value in values),
                 seeds=tuple(run.seed for run in runs),
                 seeded=bool(seeds.name),
-                alike=alike,
+                alike=alike or runs[0].any_seed,
                 replicates=tuple(replicates(claim, run) for run in runs),
             )
     return found
@@ -279,15 +279,18 @@ def _remarks(
     if len(spread) > 1:
         inside = sum(100 * TAIL <= percentile <= 100 * (1 - TAIL) for percentile in spread)
         found.append(f"{inside} of {len(spread)} numbers lie in the middle 95 % of the seeds.")
+    why = "its command takes no seed, and nothing in it varies"
+    if seeds.name:
+        why = f"this program doesn't use its seed ({seeds.name}), or has no randomness"
     if alike:
-        why = "its command takes no seed, and nothing in it varies"
-        if seeds.name:
-            why = f"this program doesn't use its seed ({seeds.name}), or has no randomness"
         found.append(
             f"{len(runs)} runs gave the same numbers to the last digit, {COUNT_AS_ONE}: {why}."
         )
+    elif runs[0].any_seed:
+        found.append(f"Another seed gave the same numbers to the last digit: {why}.")
     open_to_more = any(one.verdict.word in ("close", "untestable") for one in judged)
-    if whole.single and len(runs) == 1 and open_to_more and seeds.advice:
+    one_of_many = whole.single and len(runs) == 1 and not runs[0].any_seed
+    if one_of_many and open_to_more and seeds.advice:
         found.append(f"{ONE_RUN} {seeds.advice}.")
     return found
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from autoreproduce.agents.shared_replies import copy_paper
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from autoreproduce.trials.trial import Trial
     from autoreproduce.trials.workspace import Workspace
 
-__all__ = ["Context", "State", "build_graph", "draw"]
+__all__ = ["Context", "State", "build_graph", "draw", "phases_of"]
 
 WRITING = (DATA_ACQUISITION, METHOD_REPLICATION, EXPERIMENT_EXECUTION)
 
@@ -203,6 +204,22 @@ def _ended(name: str, phase: Callable[[Workbench], PhaseResult], state: State) -
     return {"ended": {**state["ended"], name: result}}
 
 
+READING = (paper, literature_review, claims, choices)
+
+
+def phases_of(settings: MethodSettings) -> list[str]:
+    """The nodes of the graph, in their order."""
+    reading = [node.__name__ for node in READING]
+    lineage = [paper_lineage.__name__] if settings.lineage else []
+    loop = [*(phase.name for phase in WRITING), "refactoring"]
+    return [*reading, *lineage, *([CODING] if _by_coder(settings) else loop), "full_run"]
+
+
+def _by_coder(settings: MethodSettings) -> bool:
+    """Whether a coder writes the program, and not the paper's own loop."""
+    return settings.coder not in (None, EDIT)
+
+
 def build_graph(settings: MethodSettings) -> CompiledStateGraph[State, Context, State, State]:
     """The graph of the method; what `settings` leaves out (lineage, debugging, review) is not in
     it.
@@ -210,32 +227,30 @@ def build_graph(settings: MethodSettings) -> CompiledStateGraph[State, Context, 
     from langgraph.graph import END, START, StateGraph
 
     graph = StateGraph(State, context_schema=Context)
-    research = [paper, literature_review, claims, choices]
-    research += [paper_lineage] if settings.lineage else []
-    for node in research:
+    for node in READING:
         graph.add_node(node.__name__, node)
-    writing = [CODING]
-    if settings.coder not in (None, EDIT):
+    if settings.lineage:
+        graph.add_node(paper_lineage.__name__, paper_lineage)
+    if _by_coder(settings):
         graph.add_node(CODING, coding)
     else:
-        writing = [*_add_writing(graph, settings), "refactoring"]
+        _add_writing(graph, settings)
     graph.add_node("full_run", full_run)
-    names = [START, *(node.__name__ for node in research), *writing]
-    for name, following in zip(names, [*names[1:], "full_run"], strict=True):
+    names = phases_of(settings)
+    for name, following in pairwise([START, *names]):
         _add_edge(graph, name, following)
     graph.add_edge("full_run", END)
     compiled = graph.compile(name="autoreproduce")
     return compiled.with_config(recursion_limit=recursion_limit(settings))
 
 
-def _add_writing(graph: StateGraph[State, Context], settings: MethodSettings) -> list[str]:
+def _add_writing(graph: StateGraph[State, Context], settings: MethodSettings) -> None:
     """The nodes of the paper's own loop, in their order, but for their edges."""
     for phase in WRITING:
         # with --effort evidence one review sees the whole program, where it can still change all
         reviewed = phase.reviewed and (settings.effort == "paper" or phase is EXPERIMENT_EXECUTION)
         graph.add_node(phase.name, develop(replace(phase, reviewed=reviewed), settings))
     graph.add_node("refactoring", refactoring)
-    return [phase.name for phase in WRITING]
 
 
 def _add_edge(graph: StateGraph[State, Context], name: str, following: str) -> None:

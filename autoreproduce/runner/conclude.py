@@ -5,6 +5,7 @@ What the verdict needs is made here; the rules are `evaluation.verdict` and `cla
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -23,6 +24,7 @@ from autoreproduce.errors import SandboxError, UsageError
 from autoreproduce.evaluation.outside_run import OutsideRun
 from autoreproduce.evaluation.report.audit_page import audited_sentence
 from autoreproduce.evaluation.report.evidence import read_choices
+from autoreproduce.evaluation.report.verdict_words import so_far
 from autoreproduce.evaluation.report.verdict_words import verdict as verdict_in_words
 from autoreproduce.evaluation.submission import TREE
 from autoreproduce.evaluation.verdict import SeedUse, judge_trial, with_tested
@@ -66,8 +68,9 @@ def conclude(
         failed = verdict_in_words(result, task)
         result.sentence, result.level = failed.sentence, failed.level
         return
-    before = result.claims.remarks if result.claims is not None and look is None else ()
-    said = [one for one in before if one.startswith(AFTER)]
+    before = result.claims if look is None else None
+    said = [one for one in before.remarks if one.startswith(AFTER)] if before else []
+    confirmed = before.confirmed if before else ()
     repeater = Repeater.of(trial, task, settings, sandboxes, outside)
     seeds = repeater.seeds if repeater else SeedUse()
     claims, problems = _claims(trial, task)
@@ -82,7 +85,12 @@ def conclude(
         words = {one.verdict.word for one in found.claims if one.claim.kind != "rank"}
         return bool(words & set(HELD))
 
-    runs = seed_runs(trial, settings, repeater, number, tells)
+    def say(runs: Sequence[SeedRun], follows: str) -> None:
+        """The result so far, before further seeds."""
+        found = judge_trial(task, result, runs, claims, choices=choices, seeds=seeds)
+        trial.note(so_far(found, follows))
+
+    runs = seed_runs(trial, settings, repeater, number, tells, say)
 
     def judge(runs: Sequence[SeedRun], tested: int) -> TrialVerdict:
         held = with_tested(claims, tested)
@@ -106,10 +114,13 @@ def conclude(
     if look is not None:
         laboratory = Laboratory.of(repeater, runs, judge, settings.readings_minutes)
         said = look.remarks(found, choices, laboratory)
+        confirmed = tuple(sorted(look.confirmed, key=look.confirmed.__getitem__, reverse=True))
         result.details.pop(LOOK_LOST, None)
         if look.lost:
             result.details[LOOK_LOST] = look.lost
-    result.claims = found.model_copy(update={"remarks": (*found.remarks, *said)})
+    result.claims = found.model_copy(
+        update={"remarks": (*found.remarks, *said), "confirmed": confirmed}
+    )
     result.warnings += problems
     if result.audit is not None and repeater is not None:
         result.audit = with_effects(
@@ -181,6 +192,9 @@ def with_effects(
     given = settings.readings_minutes
     left = given * 60 if given else max(LEAST_MINUTES * 60, runs[0].seconds)
     repeater.trial.phase(AUDIT_PHASE)
+    if not repeater.trial.replaying:
+        follows = f"Runs the paper's way follow, up to {math.ceil(left / 60)} min."
+        repeater.trial.note(so_far(judge(runs), follows))
     before, tried = runs[0], dict[str, Difference]()
     for one in sorted(due, key=_promise)[:MOST_RUNS]:
         if before.seconds > left:

@@ -28,6 +28,7 @@ from autoreproduce.claims.differences import Replacement
 from autoreproduce.claims.readings import label, readings_of, single_readings
 from autoreproduce.errors import AutoReproduceError, CommandError, ModelError
 from autoreproduce.evaluation.report.claims_table import claim_rows, measured_text, own_claims
+from autoreproduce.evaluation.report.verdict_words import so_far
 from autoreproduce.files.bounded import parse_python
 from autoreproduce.files.shared import read_plain
 from autoreproduce.papers.numbers import numbers_in, same_number
@@ -110,6 +111,7 @@ class LastLook:
     models: Models
     budget: Budget
     lost: str = field(default="", init=False)  # to a broken connection
+    confirmed: dict[str, int] = field(default_factory=dict, init=False)  # numbers reached by each
 
     def remarks(
         self, found: TrialVerdict, choices: Sequence[Choice], laboratory: Laboratory | None
@@ -122,6 +124,8 @@ class LastLook:
         said: list[str] = []
         findings: list[str] = []
         self.trial.added_phase(PHASE)
+        if not self.trial.replaying:
+            self.trial.note(so_far(found, "A look at what was missed follows."))
         try:
             for _ in range(ROUNDS):
                 ask = partial(self._ask, found, choices, laboratory, tuple(findings))
@@ -130,7 +134,7 @@ class LastLook:
                     said.append(f"{AFTER}: {' '.join(look.note.split())}")
                 tries = look.tried if laboratory is not None else []
                 if laboratory is not None:
-                    findings += [_outcome(one, laboratory, found) for one in tries]
+                    findings += [self._outcome(one, laboratory) for one in tries]
                 if not tries:
                     break
         except AutoReproduceError as error:
@@ -193,6 +197,38 @@ class LastLook:
             most_tries=MOST_TRIES,
         )
 
+    def _outcome(self, one: Try, laboratory: Laboratory) -> str:
+        """What a try gave, beside the default's run with the same seed; confirmed if it reaches
+        more of the paper's numbers.
+        """
+        which = ", which the text doesn't say" if one.against_text else ""
+        what = " ".join(one.what.split()) + which
+        if laboratory.runs[0].seconds > laboratory.seconds_left:
+            return f"{AFTER}, this was proposed, and no time was left to run it: {what}."
+        named = f"{AFTER}, this was run once, which no verdict counts: {what}"
+        run = late_run(laboratory.repeater, one.reading, one.edit, named=one.what)
+        laboratory.seconds_left -= run.seconds
+        folder = laboratory.repeater.trial.folder
+        tested = 1 + len(single_readings(readings_of(folder)))
+        after = own_claims(laboratory.judge([run], tested))
+        before = own_claims(laboratory.judge(laboratory.runs[:1], 1))
+        if run.reason and not run.metrics:
+            return f"{named}. It gave no number: {run.reason}."
+        shown = _moved(before, after)
+        edit = (
+            f" In {one.edit.file}: `{_line(one.edit.old)}` became `{_line(one.edit.new)}`."
+            if (one.edit)
+            else ""
+        )
+        counts = [sum(one.verdict.word == "reproduced" for one in each) for each in (before, after)]
+        if counts[1] > counts[0]:
+            confirmed = (
+                f"After the fact, one run reached {counts[1]} of {len(after)} numbers instead of "
+                f"{counts[0]}, which no verdict counts: {what}."
+            )
+            self.confirmed[confirmed] = counts[1]
+        return f"{named}. {shown}{_counted(before, after)}.{edit}"
+
 
 def missed(found: TrialVerdict) -> bool:
     """Whether a number of the paper was not reached and no registered reading reaches it."""
@@ -240,30 +276,6 @@ def _is_claimed(value: float, found: TrialVerdict) -> bool:
         len(f"{each:g}".replace(".", "").strip("0")) >= FEWEST_DIGITS and same_number(value, each)
         for each in claimed
     )
-
-
-def _outcome(one: Try, laboratory: Laboratory, found: TrialVerdict) -> str:
-    """What a try gave, beside the default's run with the same seed."""
-    which = ", which the text doesn't say" if one.against_text else ""
-    what = " ".join(one.what.split()) + which
-    if laboratory.runs[0].seconds > laboratory.seconds_left:
-        return f"{AFTER}, this was proposed, and no time was left to run it: {what}."
-    named = f"{AFTER}, this was run once, which no verdict counts: {what}"
-    run = late_run(laboratory.repeater, one.reading, one.edit, named=one.what)
-    laboratory.seconds_left -= run.seconds
-    folder = laboratory.repeater.trial.folder
-    tested = 1 + len(single_readings(readings_of(folder)))
-    after = own_claims(laboratory.judge([run], tested))
-    before = own_claims(laboratory.judge(laboratory.runs[:1], 1))
-    if run.reason and not run.metrics:
-        return f"{named}. It gave no number: {run.reason}."
-    shown = _moved(before, after)
-    edit = (
-        f" In {one.edit.file}: `{_line(one.edit.old)}` became `{_line(one.edit.new)}`."
-        if (one.edit)
-        else ""
-    )
-    return f"{named}. {shown}{_counted(before, after)}.{edit}"
 
 
 def _moved(before: Sequence[JudgedClaim], after: Sequence[JudgedClaim]) -> str:

@@ -29,6 +29,7 @@ from autoreproduce.claims.readings import (
 from autoreproduce.claims.verdicts.readings import ReadingClaim, ReadingResult, ReadingsVerdict
 from autoreproduce.config import digest
 from autoreproduce.errors import UsageError
+from autoreproduce.evaluation.report.verdict_words import so_far
 from autoreproduce.runner.many_seeds import many_seeds
 
 if TYPE_CHECKING:
@@ -125,8 +126,11 @@ class _Multiverse:
 
     def verdict(self) -> ReadingsVerdict:
         """Run what fits into the time, and judge it."""
-        self.repeater.trial.phase(PHASE)
-        singles = single_readings(self.opened)
+        trial, singles = self.repeater.trial, single_readings(self.opened)
+        trial.phase(PHASE)
+        if not trial.replaying:
+            follows = f"Other readings follow, up to {math.ceil(self.seconds_left / 60)} min."
+            trial.note(so_far(self.judge(self.default, 1), follows))
         for reading in singles:
             self._run(reading, self.default[0].seed)
         moved = [(one, self._moved(one)) for one in singles if label(one) in self.ran]

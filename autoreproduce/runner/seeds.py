@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from autoreproduce.claims.verdicts.distribution import FEWEST_SEEDS
 from autoreproduce.claims.verdicts.trial_verdict import SeedRun
+from autoreproduce.evaluation.report.wording import duration, plural
 from autoreproduce.evaluation.scorers.execution import last_run
 from autoreproduce.papers.numbers import same_number
 from autoreproduce.runner.many_seeds import FAST, MOST_UNASKED, UNASKED_SECONDS, many_seeds
@@ -26,12 +28,14 @@ def seed_runs(
     repeater: Repeater | None,
     first: Measurement,
     tells: Callable[[list[SeedRun]], bool] = lambda runs: False,
+    say: Callable[[list[SeedRun], str], None] = lambda runs, follows: None,
 ) -> list[SeedRun]:
     """The run in full, whose measurement is `first`, and those with the next seeds.
 
     There are as many as `settings.seeds` says, and those that were made before. If nobody said, and
     `tells` says of the first that more may tell something, a fast program is run with as many as
-    its time allows. Raises SandboxError if none works.
+    its time allows. `say` is told of the runs so far before others follow. Raises SandboxError if
+    none works.
     """
     seed, ran = trial.record.seed, last_run(trial)
     runs = [seed_run(seed, first, ran.result.execution.seconds if ran else 0.0)]
@@ -50,15 +54,22 @@ def seed_runs(
     if wanted and fast and len(wanted) >= FEWEST_SEEDS - 1:
         trial.phase(PHASE)
         seconds = UNASKED_SECONDS if unasked else max(UNASKED_SECONDS, repeater.limit)
+        if not trial.replaying:
+            say(runs, f"More seeds follow, up to {math.ceil(seconds / 60)} min.")
         many = many_seeds(repeater, trial.folder / PHASE / "many", runs[0], wanted, seconds)
         if unasked and many is None:
             many = _while_time_is(repeater, runs[0], wanted)
+        if many == []:
+            runs[0] = runs[0].model_copy(update={"any_seed": True})
         runs += many or []
     if unasked:
         return runs
     left = [number for number in wanted if number not in {run.seed for run in runs}]
     if left:
         trial.phase(PHASE)
+        if not trial.replaying:
+            about = duration(len(left) * runs[0].seconds)
+            say(runs, f"{plural(len(left), 'more seed')} follow, about {about}.")
     for number in left:
         runs.append(repeater.run(trial.folder / PHASE / str(number), f"seed {number}", number))
     return runs
@@ -72,13 +83,15 @@ def _is_own_word(repeater: Repeater, first: Measurement) -> bool:
     return repeater.outside is None and first.decoys is None and told
 
 
-def _while_time_is(repeater: Repeater, first: SeedRun, wanted: Sequence[int]) -> list[SeedRun]:
-    """Runs in a process each, if so many fit that they show the distribution and the first of them
-    gives another number.
+def _while_time_is(
+    repeater: Repeater, first: SeedRun, wanted: Sequence[int]
+) -> list[SeedRun] | None:
+    """Runs in a process each; [] if the first of them gives the same numbers, None if too few fit
+    to show the distribution, or none gives a number.
     """
     trial, left = repeater.trial, UNASKED_SECONDS
     if (FEWEST_SEEDS - 1) * first.seconds > left:
-        return []
+        return None
     runs: list[SeedRun] = []
     trial.phase(PHASE)
     for number in wanted:
@@ -86,7 +99,7 @@ def _while_time_is(repeater: Repeater, first: SeedRun, wanted: Sequence[int]) ->
         left -= run.seconds
         if run.value is None and not run.metrics:
             trial.note(f"seed {number} gave no number: {run.reason}")
-            return runs
+            return runs or None
         if not runs and run.metrics == first.metrics:
             return []
         runs.append(run)

@@ -16,7 +16,7 @@ from autoreproduce.method.full_run import partial_results
 from autoreproduce.method.paper_notes import READ_BEFORE, SECTION, note_lines
 from autoreproduce.method.starting_code import changes_to
 from autoreproduce.method.workbench import Workbench
-from autoreproduce.method.workflow import Context, State, build_graph
+from autoreproduce.method.workflow import Context, State, build_graph, phases_of
 from autoreproduce.models import Models
 from autoreproduce.models.budget import Budget
 from autoreproduce.solvers.coders import coder_maker
@@ -66,6 +66,7 @@ class AutoReproduce:
             paper_file=self.paper_file,
             coder=coder_maker(self.settings, self.budget, models),
         )
+        trial.planned(phases_of(self.settings.method))
         state: Any = build_graph(self.settings.method).invoke({}, context=context)
         state["bench"].blank.write(trial)
         return submission_of(task, state)

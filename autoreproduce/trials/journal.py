@@ -10,7 +10,7 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -83,6 +83,11 @@ class Journal:
         self.phase_name = name
         for observer in self.observers:
             observer.phase(name)
+
+    def planned(self, names: Sequence[str]) -> None:
+        """Tell whoever watches which phases are to come."""
+        for observer in self.observers:
+            observer.planned(names)
 
     def note(self, text: str) -> None:
         """Tell whoever watches."""

@@ -20,7 +20,7 @@ from autoreproduce.files.tree import Tree
 from autoreproduce.job import now
 from autoreproduce.trials.journal import write_whole
 from autoreproduce.trials.printed import PrintedSteps, Row
-from autoreproduce.trials.steps import CommandResult, ModelResult, Step
+from autoreproduce.trials.steps import CommandResult, ModelResult, Observer, Step
 
 LIVE, OUTPUT, WRITTEN = "live.json", "output.log", "written.json"
 _ROWS = TypeAdapter(list[dict[str, float | None]])
@@ -58,7 +58,7 @@ class LiveState(BaseModel):
         return None if self.ended else process_id(self.owner)
 
 
-class LiveRecord:
+class LiveRecord(Observer):
     """An observer that writes `live.json` and `output.log` into a trial's folder."""
 
     def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:

@@ -271,6 +271,10 @@ class Observer(Protocol):
         """A phase begins."""
         return
 
+    def planned(self, names: Sequence[str]) -> None:
+        """These phases are to come, in this order; others may begin between and after them."""
+        return
+
     def step(self, step: Step, replayed: bool) -> None:
         """A step ended; `replayed` if it was read from the journal."""
         return

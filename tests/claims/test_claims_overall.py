@@ -38,6 +38,8 @@ def test_runs_that_were_the_same_call_for_no_more_seeds() -> None:
     judged = judge_ordering(OURS, ALPHA, runs(2, 2), runs(1, 1))
     assert judged.word == "same direction only" and "2 runs were the same" in judged.why
     assert "more seeds would tell" in judge_ordering(OURS, ALPHA, runs(2), runs(1)).why
+    alike = runs(2, alike=True), runs(1, alike=True)
+    assert "any seed gives the same" in judge_ordering(OURS, ALPHA, *alike).why
 
 
 def test_seeds_pair_the_runs() -> None:

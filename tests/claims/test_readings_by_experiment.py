@@ -6,7 +6,7 @@ from trial_results import trial_result
 from two_experiments import BAD, GOOD, READINGS, opened, result, verdict
 
 from autoreproduce.claims.choices import Alternative, Choice
-from autoreproduce.claims.readings import open_choices, paired_readings, single_readings
+from autoreproduce.claims.readings import OpenChoice, open_choices, paired_readings, single_readings
 from autoreproduce.claims.verdicts.comparable import MeasuredAs
 from autoreproduce.claims.verdicts.one_claim import judge
 from autoreproduce.claims.verdicts.overall import overall
@@ -106,16 +106,33 @@ def alone(first, *others):
 @pytest.mark.parametrize(
     ("results", "said"),
     [
-        ((GOOD, GOOD, BAD), "; 1 of 2 other readings agree."),
+        ((GOOD, GOOD, BAD), "; 1 of 2 other readings reaches it too."),
+        ((GOOD, GOOD, GOOD, BAD), "; 2 of 3 other readings reach it too."),
+        ((GOOD, BAD, BAD), "; none of 2 other readings reaches it, the default does."),
+        ((GOOD, GOOD), "; the one other reading reaches it too."),
         ((BAD, BAD, BAD), "; none of 2 other readings reaches it."),
         ((BAD, BAD), "; the one other reading doesn't reach it."),
-        ((GOOD, BAD), "; the one other reading doesn't agree."),
+        ((GOOD, BAD), "; the one other reading doesn't reach it, the default does."),
         ((BAD, GOOD), "Reproduced only under penalty=p1, "),
         ((BAD,), "the program measured 74.3"),
     ],
 )
 def test_the_sentence_says_what_the_other_readings_make_of_it(results, said):
     assert said in trial_sentence(trial_result(status="measured", reason=""), None, alone(*results))
+
+
+def test_where_the_text_contradicts_all_others_the_default_is_the_one_in_the_text():
+    one = alone(GOOD, BAD, BAD)
+    against = [Alternative(value=f"p{n}", why="may be", against_text=True) for n in (1, 2)]
+    opened_ = (OpenChoice(name="penalty", what="penalty", default="none", alternatives=against),)
+    readings = one.readings.model_copy(update={"opened": opened_})
+    assert readings.text == "reproduced under the one in the text alone; none of 2 others is"
+    one = one.model_copy(update={"readings": readings})
+    said = trial_sentence(trial_result(status="measured", reason=""), None, one)
+    assert said.endswith("; none of 2 other readings reaches it, the one in the text does.")
+    assert alone(GOOD, BAD).readings.text == (
+        "reproduced under the default alone; the one alternative isn't"
+    )
 
 
 def test_each_experiment_has_its_own_curve_in_its_own_order():

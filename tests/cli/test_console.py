@@ -254,6 +254,7 @@ def test_the_picture_has_phases_sums_output_and_notes(tmp_path):
     view = LiveView(io.StringIO(), title="LSM · Darcy")
     trial = Trial.open(tmp_path, RECORD, [view])
     assert "working on the first step" in shown(view)
+    trial.planned(["paper", "literature_review", "data_acquisition", "full_run"])
     trial.phase("paper")
     trial.phase("data_acquisition")
     trial.note("a note")
@@ -265,7 +266,6 @@ def test_the_picture_has_phases_sums_output_and_notes(tmp_path):
     for said in (
         "LSM · Darcy",
         "✓ Paper",
-        "– Literature review",
         "▸ Data acquisition",
         "· Full run",
         "1 (1 failed)",
@@ -279,6 +279,7 @@ def test_the_picture_has_phases_sums_output_and_notes(tmp_path):
         "1 model call · 1 execution · 9.2k tokens in (6.1k cached), 1.45k out · cost $0.0123",
     ):
         assert said in text, said
+    assert "Literature review" not in text  # it was passed over
     narrow = shown(view, 40)
     assert max(len(line) for line in narrow.splitlines()) <= 40 and "Data acquisition" in narrow
 
@@ -296,13 +297,25 @@ def test_after_a_program_the_newest_note_stands_above_what_it_printed(tmp_path):
     assert at == sorted(at)
 
 
-def test_a_phase_that_is_to_come_is_not_called_skipped():
+def test_phases_stand_in_the_order_in_which_they_happen_and_those_passed_over_go():
+    progress = LiveView(io.StringIO()).progress
+    progress.planned(["paper", "claims", "paper_lineage", "coding", "full_run"])
+    for name in ("paper", "claims", "coding", "audit"):  # the last is in no plan
+        progress.phase(name)
+    assert list(progress.phases) == ["paper", "claims", "coding", "audit", "full_run"]
+    assert [progress.status[each] for each in ("coding", "full_run")] == ["done", "waiting"]
+    progress.phase("coding")  # once more: it stays where it began
+    assert list(progress.phases) == ["paper", "claims", "coding", "audit", "full_run"]
+    progress.end()
+    assert list(progress.phases) == ["paper", "claims", "coding", "audit"]
+
+
+def test_without_a_plan_the_phases_are_those_that_began():
     view = LiveView(io.StringIO())
-    for name in ("paper", "claims", "choices", "writing"):  # the last is a solver's own
+    for name in ("plan", "full_run", "audit_runs"):
         view.phase(name)
-    status = view.progress.status
-    assert status["choices"] == "done" and status["literature_review"] == "skipped"
-    assert status["paper_lineage"] == status["full_run"] == "waiting"
+    assert list(view.progress.phases) == ["plan", "full_run", "audit_runs"]
+    assert "Last look" not in shown(view)
 
 
 def test_in_a_terminal_the_closing_lines_break_between_words(tmp_path):

@@ -88,6 +88,15 @@ def test_runs_with_the_same_numbers_count_as_one_and_are_said_to(values: tuple[f
     assert f"{said}its command takes no seed, and nothing in it varies." in fixed.remarks
 
 
+def test_one_run_whose_number_any_seed_gives_is_no_run_to_be_repeated() -> None:
+    takes = SeedUse("--seed", "--seeds 3 repeats it with other seeds, by --seed")
+    runs = [SeedRun(seed=0, value=93.9, metrics={"ours": 93.9}, any_seed=True)]
+    outcome = trial_result(status="measured", reason="", metric=93.9)
+    found = judge_trial(task_of(), outcome, runs, file_of(OURS), seeds=takes)
+    assert found.overall.word == "partly" and "--seeds 3" not in " ".join(found.remarks)
+    assert "Another seed gave the same numbers to the last digit" in " ".join(found.remarks)
+
+
 def test_many_seeds_say_how_many_numbers_lie_in_their_middle() -> None:
     claims = [
         claim(value, id=name, row=(name,), scale="raw", printed=f"{value}")

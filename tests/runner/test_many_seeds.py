@@ -90,10 +90,20 @@ def test_a_number_in_the_tail_is_told_from_one_that_missed(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_a_program_that_ignores_its_seed_is_not_run_on(tmp_path: Path) -> None:
+def test_a_program_that_ignores_its_seed_is_not_run_on_and_asked_for_no_more_seeds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     found = attempt(tmp_path, "1.0402 / 2")
     assert found.verdict is not None and len(found.verdict.runs) == 1
     assert found.verdict.claims[0].verdict.word == "reproduced"
+    assert found.verdict.runs[0].any_seed
+    assert (
+        "Another seed gave the same numbers to the last digit: this program doesn't use its seed "
+        "(--seed), or has no randomness."
+    ) in found.verdict.remarks
+    told = capsys.readouterr().err
+    assert "so far: Reproduced: the paper says 0.52" in told
+    assert "More seeds follow, up to 2 min." in told
     assert steps_of(tmp_path) == ["seeds 1 to 199 in one process"]
 
 

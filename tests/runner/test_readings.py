@@ -10,6 +10,7 @@ from chat_server import Answer, chat_server
 
 from autoreproduce.runner import last_look
 from autoreproduce.runner.api_results import Reproduction
+from autoreproduce.runner.summary import summary
 from autoreproduce.trials.journal_reader import read_journal
 
 STATED = "The squared error on the test points is 0.501."
@@ -184,7 +185,9 @@ def edited(error: str) -> str:
 
 
 @pytest.mark.slow
-def test_the_diagnosing_step_tries_another_formula_and_says_what_it_gave(tmp_path: Path) -> None:
+def test_the_diagnosing_step_tries_another_formula_and_says_what_it_gave(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     tiny.lay_out(tmp_path)
     paper = tmp_path / "paper.md"
     paper.write_text(paper.read_text().replace("## References", f"{STATED}\n## References"))
@@ -201,6 +204,9 @@ def test_the_diagnosing_step_tries_another_formula_and_says_what_it_gave(tmp_pat
 
     with chat_server(replies) as server:
         found = attempt(tmp_path, server.base_url)
+    told = capsys.readouterr().err
+    assert "so far: Not reproduced: " in told and "Other readings follow, up to 5 min." in told
+    assert "A look at what was missed follows." in told
     assert "the edit writes 0.501, a number of the paper's results" in looks[1]
     assert found.verdict is not None and found.verdict.overall.word == "not reproduced"
     [said] = [one for one in found.verdict.remarks if one.startswith("After the fact")]
@@ -208,6 +214,31 @@ def test_the_diagnosing_step_tries_another_formula_and_says_what_it_gave(tmp_pat
     assert 'In main.py: `"none": 1.0` became `"none": 1.0 / 2`.' in said
     assert said in looks[-1] and len(looks) == 3
     assert "1.0 / 2" not in (tmp_path / "trial/workspace/main.py").read_text()
+
+
+@pytest.mark.slow
+def test_a_try_that_reaches_the_number_is_said_first(tmp_path: Path) -> None:
+    tiny.lay_out(tmp_path)
+    paper = tmp_path / "paper.md"
+    paper.write_text(paper.read_text().replace("## References", f"{STATED}\n## References"))
+
+    def replies(request: Any) -> str:
+        message = request.messages[-1]["content"]
+        if "Look once at where the difference" in request.prompt:
+            return edited("1.002 / 2") if "# What you tried" not in message else '{"tries": []}'
+        return reply(request).replace("  - value: ridge\n    why: customary\n", "")
+
+    with chat_server(replies) as server:
+        found = attempt(tmp_path, server.base_url)
+    said = (
+        "After the fact, one run reached 1 of 1 numbers instead of 0, which no verdict counts: "
+        "half the squares, which the text doesn't say."
+    )
+    assert found.verdict is not None and found.verdict.confirmed == (said,)
+    assert found.verdict.overall.word == "not reproduced"
+    hero, _, rest = found.report.read_text().partition('<nav aria-label="Contents">')
+    assert said.replace("'", "&#39;") in hero and "After the fact" in rest
+    assert ("why", said) in summary(found.result, found.path)[1]
 
 
 @pytest.mark.slow

@@ -11,9 +11,11 @@ from chat_server import chat_server
 from claim_maker import claim, file_of
 from trial_results import facts_of
 
+from autoreproduce.claims.verdicts.trial_verdict import SeedRun
 from autoreproduce.cli.console.attempts import unmet_requirement
 from autoreproduce.runner.api_results import Reproduction
 from autoreproduce.runner.repeater import command_with_seed, seed_use
+from autoreproduce.runner.seeds import _while_time_is
 from autoreproduce.trials.begun import note_begun
 from autoreproduce.trials.journal_reader import read_journal
 
@@ -179,3 +181,31 @@ def test_more_seeds_are_advised_where_the_program_takes_one(
     assert used.name == ""  # no run is given one
     said = f"main.py takes a seed, so --run '{advice}' --seeds 3 repeats it"
     assert used.advice == (said if advice else "")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "numbers", "runs"),
+    [
+        (0.1, [0.5], []),  # the same number: any seed gives it
+        (0.1, [0.6, 0.5], [0.6, 0.5]),
+        (0.1, [None], None),  # none gave a number, which says nothing of the seed
+        (100.0, [], None),  # there's no time for it
+    ],
+)
+def test_runs_in_a_process_each_tell_a_fixed_number_from_one_that_could_not_be_had(
+    seconds: float, numbers: list[float | None], runs: list[float] | None
+) -> None:
+    left = iter(numbers)
+
+    class Again:
+        class trial:
+            folder = Path("t")
+            phase = note = staticmethod(lambda *told: None)
+
+        def run(self, place: Path, name: str, seed: int) -> SeedRun:
+            value = next(left)
+            return SeedRun(seed=seed, value=value, metrics={"a": value} if value else {})
+
+    first = SeedRun(seed=0, value=0.5, metrics={"a": 0.5}, seconds=seconds)
+    found = _while_time_is(Again(), first, range(1, len(numbers) + 1))  # type: ignore[arg-type]
+    assert (found if found is None else [run.value for run in found]) == runs

@@ -33,7 +33,7 @@ class MeasuredAs(Frozen):
 
     The values are in the claim's scale unless `scale` says another. `seeded`: each run was given
     a seed of its own, so that equal values are a finding. `alike`: the runs gave the same numbers
-    throughout.
+    throughout, or another seed that was tried did.
     """
 
     values: tuple[float, ...]

@@ -83,7 +83,9 @@ def judge_ordering(
         chance = sign_test(wins, losses)
         why = f"{in_seeds(wins, len(pairs))}; by chance as often with p = {chance:.2g}"
         if len(pairs) == 1:
-            tell = f"{alike} runs were the same" if alike > 1 else "more seeds would tell"
+            tell = "more seeds would tell"
+            if alike > 1 or (ours.alike and theirs.alike):
+                tell = f"{alike} runs were the same" if alike > 1 else "any seed gives the same"
             why = f"{gap:.4g} better in the one run; {tell}"
         word = "holds" if holds_mostly(wins, len(pairs), chance) else "same direction only"
     return OrderVerdict(**named, word=word, why=why, share=share, seeds=len(pairs))

@@ -153,6 +153,12 @@ class ReadingsVerdict(Frozen):
         own = {name: self._of(name) for name in self.experiments}
         return [name for name, ids in own.items() if self._better(_within(name), ids)]
 
+    @property
+    def default_named(self) -> str:
+        """The default: the one in the text, if the text contradicts all others that ran."""
+        against = bool(self.alternatives) and all(map(self.against_text, self.alternatives))
+        return "the one in the text" if against else "the default"
+
     def agreeing(self) -> int:
         """How many alternatives reach as much of the only experiment as the default."""
         return self._agreeing(_within(self.experiments[0]))
@@ -227,8 +233,11 @@ class ReadingsVerdict(Frozen):
             said = f"none of {tried} reaches all {len(names)} numbers" if len(names) > 1 else said
         elif agree == tested == self.planned:
             said = f"{default} whatever is left open ({tested} alternatives agree)"
-        else:
+        elif agree:
             said = f"{default} under the default reading; {agree} of {tested} alternatives agree"
+        else:
+            others = "the one alternative isn't" if tested == 1 else f"none of {tested} others is"
+            said = f"{default} under {self.default_named} alone; {others}"
         return said + self._nearest(names)
 
     def _taken(self, result: ReadingResult) -> str:

@@ -43,6 +43,11 @@ class SeedRun(Frozen):
     reached: bool = Field(
         False, description="it printed that it reaches the lines changed for it", exclude=True
     )
+    any_seed: bool = Field(
+        False,
+        description="another seed was tried and gave the same numbers to the last digit",
+        exclude_if=lambda any_seed: not any_seed,
+    )
 
 
 class JudgedClaim(Frozen):
@@ -90,6 +95,11 @@ class TrialVerdict(Frozen):
         None, description="of what the paper leaves open; None if nothing was registered or ran"
     )
     remarks: tuple[str, ...] = Field((), description="what a reader of the verdict must know")
+    confirmed: tuple[str, ...] = Field(
+        (),
+        description="tries of the last look whose run reached more of the paper's numbers",
+        exclude_if=lambda tries: not tries,
+    )
     claims_digest: str = Field("", description="of claims.json as it was frozen; '' without one")
 
     def __repr__(self) -> str:

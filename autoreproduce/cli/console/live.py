@@ -22,7 +22,6 @@ MARKS: dict[Status, tuple[str, str]] = {
     "waiting": ("·", "dim"),
     "running": ("▸", "bold cyan"),
     "done": ("✓", "green"),
-    "skipped": ("–", "dim"),
 }
 
 
@@ -72,6 +71,8 @@ class LiveView(View):
 
     def stop(self) -> None:
         """Draw once more and restore the cursor, whatever happened."""
+        with self._lock:
+            self.progress.end()
         self._show(self._live.stop)
 
     def picture(self) -> RenderableType:
@@ -107,7 +108,8 @@ def _phase_table(progress: TrialProgress, width: int) -> Table:
         box=None, padding=(0, 2, 0, 0), show_header=True, header_style="dim", pad_edge=False
     )
     table.add_column("", width=1)
-    table.add_column("phase", no_wrap=True)
+    widest = max((len(line.title) for line in progress.phases.values()), default=0)
+    table.add_column("phase", no_wrap=True, min_width=widest)
     for name in (
         "time",
         "calls",

@@ -7,13 +7,12 @@ import re
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self, TextIO
 
 from autoreproduce.evaluation.report.timeline import PhaseSums
 from autoreproduce.evaluation.report.wording import (
     BY_PLAN,
-    PHASES,
     clean,
     duration,
     money,
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 NEWEST = 100  # lines that are looked at of one piece of output
 LINE = 200  # characters shown of a program's line
-Status = Literal["waiting", "running", "done", "skipped"]
+Status = Literal["waiting", "running", "done"]
 LINES_A_SECOND = 50
 
 
@@ -40,8 +39,8 @@ class TrialProgress:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
         self.began = clock()
-        self.phases: dict[str, PhaseSums] = {name: PhaseSums(name) for name in PHASES}
-        self.status: dict[str, Status] = dict.fromkeys(PHASES, "waiting")
+        self.phases: dict[str, PhaseSums] = {}  # in the order in which they happen
+        self.status: dict[str, Status] = {}
         self.total = PhaseSums("")
         self.current = ""
         self.replayed = 0
@@ -82,25 +81,41 @@ class TrialProgress:
         about = duration(left) if left < 120 else f"{round(left / 60)} min"
         return f", about {about} left{' of this run' if of_run else ''}"
 
+    def planned(self, names: Sequence[str]) -> None:
+        """These phases are to come."""
+        self._order([*self.begun, *(name for name in names if name not in self.begun)])
+
     def phase(self, name: str) -> None:
-        """A phase begins: the one before is done, those left out are skipped."""
+        """A phase begins: the one before is done, and those that it passes over won't happen."""
         if self.remaining:
             self.remaining.phase(name, self.elapsed)
-        self.phases.setdefault(name, PhaseSums(name))
-        self.status.setdefault(name, "waiting")
         if self.current:
             self.status[self.current] = "done"
-        before = list(PHASES)[: list(PHASES).index(name)] if name in PHASES else []
-        for other in before:
-            if self.status[other] == "waiting":
-                self.status[other] = "skipped"
+        waiting = [each for each in self.phases if each not in self.begun]
+        following = waiting[waiting.index(name) + 1 :] if name in waiting else waiting
+        begun = self.begun if name in self.begun else [*self.begun, name]
+        self._order([*begun, *following])
         self.current, self.status[name] = name, "running"
         self.last_at = self.clock()
+
+    @property
+    def begun(self) -> list[str]:
+        """The phases that run or ran."""
+        return [name for name in self.phases if self.status[name] != "waiting"]
+
+    def end(self) -> None:
+        """What hasn't begun by now won't happen."""
+        self._order(self.begun)
+
+    def _order(self, names: Sequence[str]) -> None:
+        self.phases = {name: self.phases.get(name) or PhaseSums(name) for name in names}
+        self.status = {name: self.status.get(name, "waiting") for name in names}
 
     def step(self, step: Step, replayed: bool) -> None:
         """Count a step; what its program printed is no longer running."""
         if self.remaining:
             self.remaining.step(step, replayed)
+        self.status.setdefault(step.phase, "done")
         for line in (self.phases.setdefault(step.phase, PhaseSums(step.phase)), self.total):
             line.add(step)
             line.steps.clear()  # only the sums are needed here; replies would fill the memory
@@ -173,6 +188,11 @@ class View:
         with self._lock:
             self.progress.phase(name)
             self._show(self.show_phase, name)
+
+    def planned(self, names: Sequence[str]) -> None:
+        """These phases are to come."""
+        with self._lock:
+            self.progress.planned(names)
 
     def step(self, step: Step, replayed: bool) -> None:
         """A step ended; `replayed` where it was read from the journal."""

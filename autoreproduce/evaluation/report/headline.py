@@ -49,7 +49,8 @@ def headline(found: Evidence, task: Task | None) -> Headline:
     if not counted and not has_number:
         return known
     of_method = _method_reasons(outcome, task, judged)
-    reasons = [*_doubts(outcome, judged), *_number_reasons(outcome, task, judged)]
+    confirmed = judged.confirmed[-1:] if judged is not None else ()
+    reasons = [*_doubts(outcome, judged), *confirmed, *_number_reasons(outcome, task, judged)]
     reasons = [*reasons[: MOST_REASONS - len(of_method)], *of_method]
     several = judged is not None and counted and judged.overall.counted > 1
     if judged is not None and several:

@@ -8,7 +8,7 @@ and is called so.
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from autoreproduce.evaluation.report.wording import BY_PLAN, PHASES, money, phase_words
+from autoreproduce.evaluation.report.wording import BY_PLAN, money, phase_words
 from autoreproduce.trials.result import Result
 from autoreproduce.trials.steps import CommandResult, ExecutionResult, ModelResult, Step
 
@@ -76,8 +76,8 @@ def succeeded(step: Step) -> bool:
 
 
 def lines(steps: Iterable[Step], outcome: Result | None = None) -> list[PhaseSums]:
-    """One line a phase that had a step or came to an end, in the order of the method."""
-    by_phase = {name: PhaseSums(name) for name in PHASES}
+    """One line a phase that had a step or came to an end, in the order in which they began."""
+    by_phase: dict[str, PhaseSums] = {}
     for step in steps:
         by_phase.setdefault(step.phase, PhaseSums(step.phase)).add(step)
     for name, facts in (outcome.cost.phases if outcome else {}).items():

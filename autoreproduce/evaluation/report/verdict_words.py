@@ -184,15 +184,21 @@ def _of_other_readings(judged: TrialVerdict) -> str:
     if readings is None or not readings.alternatives or len(readings.experiments) > 1:
         return ""
     others = len(readings.alternatives)
+    agree = readings.agreeing() if whole.word == "reproduced" else 0
+    reached = "it" if whole.counted == 1 else "them all"
+    which = (
+        f"{agree or 'none'} of {others} other readings" if others > 1 else "the one other reading"
+    )
+    verb = "reach" if agree > 1 else "reaches" if agree or others > 1 else "doesn't reach"
+    said = f"; {which} {verb} {reached}"
     if whole.word == "reproduced":
-        agree = readings.agreeing()
-        one = "agrees" if agree else "doesn't agree"
-        said = f"{agree} of {others} other readings agree"
-    else:
-        reached = "it" if whole.counted == 1 else "them all"
-        one = f"doesn't reach {reached}"
-        said = f"none of {others} other readings reaches {reached}"
-    return f"; {said}" if others > 1 else f"; the one other reading {one}"
+        said += " too" if agree else f", {readings.default_named} does"
+    return said
+
+
+def so_far(judged: TrialVerdict, follows: str) -> str:
+    """The result before what may take long, as a note."""
+    return f"so far: {judged.sentence} {follows}"
 
 
 def _untold_sentence(own: Sequence[JudgedClaim]) -> str:

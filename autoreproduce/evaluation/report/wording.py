@@ -16,6 +16,9 @@ PHASES = {
     "claims": "Claims",
     "choices": "Choices",
     "paper_lineage": "Paper lineage",
+    "coding": "Coding",
+    "audit": "Audit",
+    "changes": "Changes",
     "data_acquisition": "Data acquisition",
     "method_replication": "Method replication",
     "experiment_execution": "Experiment execution",
@@ -24,6 +27,7 @@ PHASES = {
     "seeds": "More seeds",
     "readings": "Other readings",
     "last_look": "Last look",
+    "audit_runs": "Audit runs",
 }
 
 BY_PLAN = "by your plan"  # the price of calls that their user's plan paid
