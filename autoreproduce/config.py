@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -18,6 +19,8 @@ from urllib.parse import urlsplit
 from platformdirs import user_cache_path
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 from pydantic.fields import FieldInfo
+
+from autoreproduce.errors import nearest
 
 
 def is_address(text: str) -> bool:
@@ -28,6 +31,8 @@ def is_address(text: str) -> bool:
     except ValueError:  # a port out of range, half an IPv6 address
         return False
 
+
+_DEVICE = re.compile(r"all|\d+(:\d+)?|(GPU|MIG)-[\w/-]+")
 
 # The commands that run programs, and those that ask a model.
 RUNS = "reproduce verify score rerun reference calibrate mcp"
@@ -198,6 +203,22 @@ class SandboxSettings(SettingsSection):
     )
     build_find_links: str | None = setting(None, "folders or pages of wheels", RUNS, resumes=True)
     build_constraints: Path | None = setting(None, "a pip constraints file", RUNS, resumes=True)
+
+    @field_validator("gpus")
+    @classmethod
+    def _devices(cls, value: str | None) -> str | None:
+        """Refused at once, as what follows is: Docker would say so after a model was paid."""
+        if value and not all(map(_DEVICE.fullmatch, value.split(","))):
+            raise ValueError("write all, or numbers such as 0,1")
+        return value
+
+    @field_validator("allow_install")
+    @classmethod
+    def _installers(cls, value: str) -> str:
+        if unknown := {one.strip() for one in value.split(",")} - {"pip", "uv", "conda", ""}:
+            what = f"{nearest(min(unknown), ('pip', 'uv', 'conda'))}choose of pip,uv,conda"
+            raise ValueError(f"no installer {min(unknown)}: {what}")
+        return value
 
 
 class PaperSettings(SettingsSection):

@@ -207,6 +207,35 @@ def meant_by(name: str, known: Sequence[str], tables: Sequence[Sequence[str]] = 
     ]
 
 
+def named_nowhere(name: str, tables: Sequence[Sequence[str]], text: str) -> bool:
+    """Whether a paper surely has no experiment that `name` can mean: no table or figure of that
+    number or label in its `tables` and its `text`, or a word that the text has nowhere.
+
+    Tables and figures count where the paper shows any by a number; nothing is known of the others.
+    """
+    key = experiment_key(name)
+    if key in (MAIN, ALL) or meant_by(
+        name, [f"Table {one}" for each in tables for one in each], tables
+    ):
+        return False
+    numbered = re.match(r"(table|figure)-([a-z]?\d+)", key)
+    if numbered is None:
+        words = set(re.findall(r"[a-z]{3,}", key)) - {"sec", "section"}
+        return not words <= set(re.findall(r"[a-z]{3,}", text.casefold()))
+    kind, number = numbered.groups()
+    if kind == "figure" and re.search(r"\\\w*ref\{", text):  # LaTeX that numbers them later
+        return False
+    said = {experiment_key(one) for one in _SAID.findall(text)}
+    said |= {experiment_key(f"Table {one}") for each in tables for one in each}
+    shown = {one for one in said if re.fullmatch(rf"{kind}-[a-z]?\d+", one)}
+    return bool(shown) and f"{kind}-{number}" not in shown
+
+
+_SAID = re.compile(
+    r"\b(?:tables?|tab\.|figures?|figs?\.)[\s~]*[a-z]?(?:\d+|[ivxl]+\b)", re.IGNORECASE
+)
+
+
 def plain_name(name: str) -> str:
     """A name as folders carry it: "Table 2" is table-2."""
     return re.sub(r"[^a-z0-9]+", "-", name.casefold()).strip("-")

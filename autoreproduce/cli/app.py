@@ -140,7 +140,10 @@ class LazyGroup(TyperGroup):
         """As Typer's; for an unknown command UsageError with the nearest name."""
         if args[0] not in COMMANDS:
             from autoreproduce.errors import UsageError, nearest
+            from autoreproduce.papers.places import option_for
 
+            if option := option_for(args[0]):
+                raise UsageError(f"{args[0]} isn't a command", fix=f"a paper is given by {option}")
             subcommand = f"did you mean bench {args[0]}? " if args[0] in BENCH else ""
             raise UsageError(
                 f"{args[0]} isn't a command",
@@ -210,20 +213,25 @@ def trials_here() -> Iterator[str]:
     if not Path(os.environ.get("AUTOREPRODUCE_RUNS_DIR", "runs")).is_dir():
         return  # as most often: nothing more is imported
     from autoreproduce.errors import AutoReproduceError
-    from autoreproduce.evaluation.report.wording import clean, duration
+    from autoreproduce.evaluation.report.wording import clean, duration, phase_words
     from autoreproduce.runner.settings import load_settings
+    from autoreproduce.trials.live import OUTPUT, read_live
     from autoreproduce.trials.summary import summaries_below
 
     try:
-        latest = summaries_below(load_settings({}).runs_dir)[: -MOST_TRIALS - 1 : -1]
+        runs = load_settings({}).runs_dir
+        latest = summaries_below(runs)[: -MOST_TRIALS - 1 : -1]
     except (AutoReproduceError, OSError):
         return
     for each in latest:
         if each.record is None:
             continue
         ago = duration(max(0.0, time.time() - each.folder.stat().st_mtime))
-        result, folder = each.result, clean(str(each.folder))
-        if result is None or result.status == "stopped":
+        result, folder, live = each.result, clean(str(each.folder)), read_live(each.folder)
+        if live is not None and live.process is not None:
+            how = f"running since {live.began[11:16]} UTC, in {phase_words(live.phase).lower()}"
+            then = f"watch it: autoreproduce view {clean(str(runs))}, or tail -F {folder}/{OUTPUT}"
+        elif result is None or result.status == "stopped":
             how, then = (
                 result.reason if result else "not finished",
                 f"autoreproduce resume {folder}",

@@ -151,6 +151,14 @@ def one_line(error: TyperException) -> UsageError:
             fix=f"{belongs}`{path} {ALL}` shows what it takes",
         )
     message = " ".join(error.format_message().split()).rstrip(".")
+    extra = re.search(r"unexpected extra arguments?(?:\(s\))? \((.+)\)", message)
+    if extra and ctx and any("--paper" in each.opts for each in ctx.command.params):
+        from autoreproduce.papers.places import option_for
+
+        if option := option_for(extra[1]) or option_for(extra[1].split()[0]):
+            return UsageError(
+                f"{path.split(' ', 1)[-1]} takes a paper as an option", fix=f"write {option}"
+            )
     return UsageError(message, fix=f"see `{path} --help`")
 
 

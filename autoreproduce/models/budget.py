@@ -67,7 +67,11 @@ class Budget:
 
     @classmethod
     def parse(
-        cls, text: str | None, parent: Budget | None = None, stop: threading.Event | None = None
+        cls,
+        text: str | None,
+        parent: Budget | None = None,
+        stop: threading.Event | None = None,
+        option: str = "--budget",
     ) -> Budget:
         """`5`, `$5`, `2.50 dollars`, `200000 tokens`, `200k tokens`, `200 calls`; None is no limit.
 
@@ -85,7 +89,7 @@ class Budget:
         elif (found := _DOLLARS.fullmatch(text.strip())) and float(found[1]) > 0:
             return cls(limit_dollars=float(found[1]), parent=parent, stop=stop)
         raise UsageError(
-            f"--budget {text!r} is not understood",
+            f"{option} {text!r} is not understood",
             fix="give dollars (5, $5), tokens ('200000 tokens') or calls ('200 calls')",
         )
 

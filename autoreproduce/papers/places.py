@@ -3,6 +3,7 @@ beginning with one of its files), or the address of a git repository.
 """
 
 import re
+import shlex
 import shutil
 import tempfile
 from pathlib import Path
@@ -10,12 +11,35 @@ from pathlib import Path
 from autoreproduce.config import Settings, digest, sha256_of
 from autoreproduce.errors import PaperError, UsageError
 from autoreproduce.files.unpacking import at_revision, clone, is_url
+from autoreproduce.papers.arxiv_client import normal_id
 
 MOST_FILES = 2_000  # of a folder whose state is told by all of them
 KINDS = (
     "LaTeX, HTML, Markdown, reStructuredText, text, a notebook, .docx or PDF; an archive or "
     "a folder of these; FOLDER:MAIN.tex; or a repository"
 )
+
+
+_PAPER = re.compile(r".+\.(tex|ltx|pdf|html?|docx|md|markdown|rst|txt)", re.IGNORECASE)
+
+
+def option_for(word: str) -> str:
+    """How a paper named by one word is given to a command: `--paper paper.tex`, `--arxiv ID`; ""
+    for what is no paper by its name.
+    """
+    if _PAPER.fullmatch(word):
+        return f"--paper {shlex.quote(word)}"
+    try:
+        return "" if is_url(word) or Path(word).exists() else f"--arxiv {normal_id(word)}"
+    except (UsageError, OSError, ValueError):
+        return ""
+
+
+def refuse_paper(code: str | Path) -> None:
+    """Raise UsageError for a paper in the place of code."""
+    if option := option_for(str(code)):
+        fix = f"name the code first, and the paper with {option}"
+        raise UsageError(f"{code} is a paper, and no code", fix=fix)
 
 
 def folder_and_main(place: Path) -> tuple[Path, Path] | None:

@@ -23,7 +23,7 @@ from autoreproduce.files.handed_over import named_tape, tapes_elsewhere
 from autoreproduce.job import EXTERNAL, Job, Judging, PointsSource, Program, read_job
 from autoreproduce.job import FILE as JOB
 from autoreproduce.papers.arxiv_client import normal_id
-from autoreproduce.papers.places import paper_place
+from autoreproduce.papers.places import paper_place, refuse_paper
 from autoreproduce.runner.api_results import Reproduction, Results, note_to_stderr
 from autoreproduce.runner.runtime import Runtime
 from autoreproduce.runner.settings import path_or_none, settings_here, settings_of, shows_settings
@@ -119,7 +119,7 @@ def reproduce_job(
 
     Raises UsageError.
     """
-    from autoreproduce.runner.find import find_or_make_task
+    from autoreproduce.runner.find import check_own_profile, find_or_make_task
     from autoreproduce.runner.hub_data import local_data
 
     folder = path_or_none(out)
@@ -135,6 +135,7 @@ def reproduce_job(
             )
         if arxiv is None and file is None:
             raise UsageError("which paper?", fix="add --arxiv ID or --paper FILE")
+        check_own_profile(settings.profile)
         return Job(
             arxiv=normal_id(arxiv) if arxiv else None,
             paper=file,
@@ -336,6 +337,7 @@ def score_job(
     """
     from autoreproduce.runner.find import find_or_make_task
 
+    refuse_paper(program.code)
     file = None if paper is None else paper_place(paper, settings)
     own, named = metric or _own_metric(claims, file, task), task or file
     if claims and (program.run is None or named is None):

@@ -6,7 +6,7 @@ from pathlib import Path
 from autoreproduce.benchmarks.own import OwnTask, OwnTasks
 from autoreproduce.benchmarks.reproducebench.tasks import find_task
 from autoreproduce.claims.user_claims import read_user_claims
-from autoreproduce.errors import UsageError
+from autoreproduce.errors import UsageError, nearest
 from autoreproduce.files.shared import check_tree
 from autoreproduce.papers.places import KINDS, folder_and_main
 from autoreproduce.task import Task
@@ -49,9 +49,19 @@ def find_or_make_task(
             "--metric describes a task of your own, which needs a name",
             fix="add --task NAME (its data set, or its method)",
         )
+    check_own_profile(profile)
     if arxiv is None and paper is None:
         raise UsageError("a task of your own needs its paper", fix="add --arxiv ID or --paper FILE")
     return _own_task(name, arxiv, paper, metrics, instruction, claims, targets)
+
+
+def check_own_profile(profile: str) -> None:
+    """Raise UsageError for a profile that a paper of the user's own doesn't have: such a paper is
+    run as it is, whichever of the benchmark's usual two is named.
+    """
+    if profile not in (known := ("small", "full")):
+        fix = f"{nearest(profile, known)}leave --profile out: a paper of your own runs in full"
+        raise UsageError(f"there is no profile {profile}", fix=fix)
 
 
 def with_claims(task: Task, claims: Sequence[str]) -> Task:

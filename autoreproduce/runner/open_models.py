@@ -109,6 +109,7 @@ def choose_model(
     needs = needs_of(solver)
     refuse_lacking(task, solver, needs)
     check_coder(settings, task, solver)
+    Budget.parse(settings.budget.attempt, option="--attempt-budget")
     if "model" not in needs:
         return ModelChoice("none", settings, trusted="reference" in needs and _ships(task))
     agents = (settings.model.research, settings.model.code)

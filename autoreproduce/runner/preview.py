@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from autoreproduce.benchmarks.reproducebench.tasks import load_task, task_names
 from autoreproduce.claims.check import table_names
-from autoreproduce.claims.experiments import ALL, MAIN, experiment_key, meant_by
+from autoreproduce.claims.experiments import named_nowhere
 from autoreproduce.claims.source import read_source
 from autoreproduce.errors import PaperError, UsageError
 from autoreproduce.files.confined import confined
@@ -71,6 +71,7 @@ class PaperFacts:
     data: list[str]
     named: list[tuple[str, ...]] = field(default_factory=list)  # each table's number and label
     unread: list[str] = field(default_factory=list)
+    nowhere: list[str] = field(default_factory=list)  # experiments asked for that it can't have
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ def preview_paper(source: PaperSource, settings: Settings, names: Sequence[str] 
     from autoreproduce.runner.whole_paper.plan import plan_of
 
     notes: list[str] = []
-    facts = paper_facts(settings, source.arxiv, source.file, None)
+    facts = paper_facts(settings, source.arxiv, source.file, None, names)
     plan = plan_of(source.folder(settings))
     count = len(names) or 1
     if plan and names:
@@ -118,7 +119,7 @@ def preview_paper(source: PaperSource, settings: Settings, names: Sequence[str] 
         notes.append("how many experiments that is, the plan will say: one is counted")
         count = 1
     if plan is None:
-        notes += [_unlisted(name, facts) for name in names if not _is_listed(name, facts)]
+        notes += [_unlisted(name, facts) for name in facts.nowhere]
         low = facts.tokens + PLAN_PROMPT
         notes.append(f"planning comes first: 1 or 2 calls, {low:,} to {2 * low:,} tokens in")
     wanted = TrialKind(source.id, "full", "autoreproduce", paper=facts.tokens)
@@ -128,19 +129,9 @@ def preview_paper(source: PaperSource, settings: Settings, names: Sequence[str] 
     return Preview(facts.title, "autoreproduce", model, facts, each, count, notes)
 
 
-def _is_listed(name: str, facts: PaperFacts) -> bool:
-    """False for a table's name that the paper's text doesn't show; of figures nothing is known."""
-    listed = [f"Table {one}" for table in facts.named for one in table]
-    other = {MAIN, ALL} | {"figure"}
-    return experiment_key(name).split("-")[0] in other or bool(meant_by(name, listed, facts.named))
-
-
 def _unlisted(name: str, facts: PaperFacts) -> str:
     shown = ", ".join(f"Table {' = '.join(table)}" for table in facts.named) or "no named table"
-    return (
-        f"the paper's text shows {shown}, and no {name!r}: the real run refuses it unless the "
-        "plan lists it"
-    )
+    return f"the paper's text shows {shown}, and no {name!r}: the real run refuses it"
 
 
 PLAN_PROMPT = 1_200  # tokens of a plan's prompt beside the paper
@@ -169,12 +160,19 @@ def which_experiment(arxiv: str | None, file: Path | None, settings: Settings) -
 
 
 def paper_facts(
-    settings: Settings, arxiv: str | None, file: Path | None, digest: str | None
+    settings: Settings,
+    arxiv: str | None,
+    file: Path | None,
+    digest: str | None,
+    names: Sequence[str] = (),
 ) -> PaperFacts:
-    """What the paper's text shows; it is read in a folder that is removed again."""
+    """What the paper's text shows, also of experiments of these names; it is read in a folder that
+    is removed again.
+    """
     with tempfile.TemporaryDirectory() as folder:
         paper = read_paper(settings, Path(folder), arxiv_id=arxiv, file=file, digest=digest)
         tables, lines = confined(tables_shown, paper, what="the paper")
+    named = confined(table_names, paper, what="the paper")
     return PaperFacts(
         paper.title or (file.name if file else arxiv or ""),
         paper.note,
@@ -183,8 +181,9 @@ def paper_facts(
         tables,
         lines,
         data_named(paper.body),
-        confined(table_names, paper, what="the paper"),
+        named,
         [str(part) for part in paper.unread],
+        [name for name in names if named_nowhere(name, named, paper.body)],
     )
 
 

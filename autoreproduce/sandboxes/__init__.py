@@ -15,7 +15,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
-from autoreproduce.errors import SandboxError, UsageError
+from autoreproduce.errors import SandboxError, UsageError, nearest
 from autoreproduce.extensions import table
 from autoreproduce.files.tree import Tree
 
@@ -128,5 +128,6 @@ def check_name(name: str) -> None:
     """Raises UsageError for a sandbox that is not in the table."""
     if name not in ("auto", *SANDBOXES):
         raise UsageError(
-            f"unknown sandbox {name!r}", fix=f"choose among auto, {', '.join(SANDBOXES)}"
+            f"unknown sandbox {name!r}",
+            fix=f"{nearest(name, SANDBOXES)}choose among auto, {', '.join(SANDBOXES)}",
         )

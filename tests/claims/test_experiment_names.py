@@ -2,7 +2,7 @@
 
 import pytest
 
-from autoreproduce.claims.experiments import PaperPlan, experiment_key, meant_by
+from autoreproduce.claims.experiments import PaperPlan, experiment_key, meant_by, named_nowhere
 from autoreproduce.errors import UsageError
 
 
@@ -68,3 +68,35 @@ def test_what_is_unknown_or_can_mean_two_is_refused_with_the_names() -> None:
     with pytest.raises(ValueError, match="two experiments have one name"):
         plan_of("Table 2", "Tab. II")
     assert meant_by("Table 7", ["Table 1", "Table 2"], [("1", "tab:a"), ("2",)]) == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "nowhere"),
+    [
+        ("Table 2", False),
+        ("tab. II", False),
+        ("Table tab:err", False),
+        ("Table 2 (left)", False),
+        ("Table 9", True),
+        ("Tabel 2", True),  # no such word in the text
+        ("tab:other", True),
+        ("Figure 3", False),
+        ("Fig. 12", True),
+        ("MNIST", False),  # its text has it, so the plan tells
+        ("ImageNet", True),
+        ("Section 7", False),
+        ("main", False),
+        ("all", False),
+    ],
+)
+def test_what_the_paper_surely_has_not_is_known_before_it_is_planned(
+    typed: str, nowhere: bool
+) -> None:
+    text = "Table 2 has the error on MNIST; Fig. 3 its course. The other one is in Table I."
+    assert named_nowhere(typed, [("1", "tab:err"), ("2",)], text) == nowhere
+
+
+@pytest.mark.parametrize("typed", ["Table 1", "Figure 2", "Table 9"])
+def test_where_the_text_numbers_nothing_only_the_plan_tells(typed: str) -> None:
+    text = r"As the table and the figure show, \ref{fig:a} is as in Figure 3 of their paper."
+    assert not named_nowhere(typed, [], text)

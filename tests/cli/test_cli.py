@@ -20,6 +20,7 @@ from autoreproduce.cli.help import SCREEN
 from autoreproduce.config import Settings
 from autoreproduce.errors import AutoReproduceError, UsageError
 from autoreproduce.runner.settings import load_settings
+from autoreproduce.trials.live import LiveRecord, read_live
 from autoreproduce.trials.trial import Trial
 
 ROOT = Path(__file__).parents[2]
@@ -144,6 +145,33 @@ def test_without_arguments_it_says_where_one_was(in_folder: Path) -> None:
     assert blank == "" and rest[0].startswith("autoreproduce [reproduce]")
 
 
+def test_a_trial_that_runs_now_is_said_to_run(in_folder: Path) -> None:
+    def line_of(folder: Path) -> str:
+        shown = CliRunner().invoke(app, []).output.splitlines()
+        at = next(n for n, line in enumerate(shown) if line.startswith(f"runs/{folder.name}, "))
+        return shown[at].partition(": ")[2] + "\n" + shown[at + 1].strip()
+
+    folder = in_folder / "runs/now"
+    Trial.open(folder, trial_record()).close()
+    live = LiveRecord(folder)
+    live.phase("full_run")
+    began = read_live(folder)
+    assert began is not None
+    running = f"running since {began.began[11:16]} UTC, in full run"
+    watch = "watch it: autoreproduce view runs, or tail -F runs/now/output.log"
+    assert line_of(folder) == f"{running}\n{watch}"
+    ended = Trial.read(folder)
+    ended.write_result(trial_result(status="stopped", reason="no budget"))
+    assert line_of(folder).startswith("running since")  # it was resumed
+    (folder / "live.json").write_text(
+        began.model_copy(update={"owner": "elsewhere/1/1"}).model_dump_json()
+    )
+    assert line_of(folder) == "no budget\nautoreproduce resume runs/now"  # it was killed
+    live.phase("full_run")
+    live.end()
+    assert line_of(folder).startswith("no budget")
+
+
 @pytest.mark.parametrize("command", ["bench prepare", "bench list", "report", "doctor", "graph"])
 def test_a_small_command_has_few_options(command: str) -> None:
     options = [each for each in real_commands()[command].params if each.opts[0].startswith("-")]
@@ -172,12 +200,28 @@ def test_every_option_says_what_it_does(name: str) -> None:
         ),
         (["bench", "prepar"], "'prepare'"),
         (["report"], "Missing argument 'folder': see `autoreproduce report --help`"),
+        (
+            ["reproduce", "paper.tex"],
+            "reproduce takes a paper as an option: write --paper paper.tex",
+        ),
+        (["lineage", "2301.12664"], "lineage takes a paper as an option: write --arxiv 2301.12664"),
+        (["verify", "code", "my paper.pdf"], "an option: write --paper 'my paper.pdf'"),
+        (["paper.tex"], "paper.tex isn't a command: a paper is given by --paper paper.tex"),
+        (["2301.12664"], "isn't a command: a paper is given by --arxiv 2301.12664"),
+        (["verify", "paper.tex"], "paper.tex is a paper, and no code: name the code first, and"),
+        (["audit", "paper.pdf"], "the code first, and the paper with --paper paper.pdf"),
+        (["score", "paper.docx", "--task", "Darcy"], "the paper with --paper paper.docx"),
+        (["reproduce", "code"], "unexpected extra argument"),
         (["--out"], "requires an argument: see `autoreproduce"),
         (["--trial", "one"], "Invalid value for '--trial'"),
     ],
 )
 def test_a_slip_is_one_line_with_the_nearest_name(arguments: list[str], message: str) -> None:
     assert message in run(*arguments) and "\n" not in run(*arguments)
+
+
+OWN = ("--task", "mine", "--metric", "mse", "--arxiv", "2310.06625")
+LIVE = ("--model", "one", "--base-url", "http://127.0.0.1:1/v1")
 
 
 def test_a_slip_ends_with_2_and_help_with_0() -> None:
@@ -212,6 +256,19 @@ def test_a_slip_ends_with_2_and_help_with_0() -> None:
         (["--task", "mine", "--metric", "mse", "--arxiv", "2310.06625"], "no model is configured"),
         (["--task", "mine", "--metric", "mse", "--paper", "nowhere.pdf"], "is missing"),
         (["--task", "Darcy", "--profile", "huge"], "has no profile huge"),
+        (["--task", "Darcy", "--profile", "smal"], "has no profile smal: did you mean small?"),
+        ([*OWN, "--profile", "smal"], "no profile smal: did you mean small?"),
+        ([*OWN, "--profile", "smal", "--dry-run"], "no profile smal: did you mean small?"),
+        (["--arxiv", "2310.06625", "--experiment", "main", "--profile", "fulll"], "mean full?"),
+        ([*OWN, "--gpus", "two"], "setting gpus: write all, or numbers such as 0,1"),
+        ([*OWN, "--allow-install", "pip,conad"], "no installer conad: did you mean conda?"),
+        ([*OWN, "--attempt-budget", "much"], "--attempt-budget 'much' is not understood"),
+        ([*OWN, "--effort", "papr"], "setting effort: "),
+        ([*OWN, "--sandbox", "dokcer", *LIVE], "unknown sandbox 'dokcer': did you mean docker?"),
+        ([*OWN, "--solver", "autoreproduc"], "did you mean autoreproduce?"),
+        ([*OWN, "--coder", "tool", *LIVE], "did you mean tools?"),
+        ([*OWN, "--coder", "agent:claude-cod", *LIVE], "did you mean claude-code?"),
+        ([*OWN, "--require", "reproducd"], "'--require'"),
         (["--task", "Darcy", "--model", "tape:nowhere.jsonl"], "cannot be read"),
         (["--task", "Darcy", "--model", "openai:gpt-5"], "OPENAI_API_KEY"),
         (["--task", "Darcy", "--model", "acme:one"], "unknown"),

@@ -46,7 +46,8 @@ def multiverse(
         ran.append((arguments.rpartition("=")[2], seed))
         return run_of(seed, under[ran[-1][0]])
 
-    trial = SimpleNamespace(folder=tmp_path, phase=lambda name: None, note=lambda text: None)
+    told = {"phase": lambda name: None, "note": lambda text: None}
+    trial = SimpleNamespace(folder=tmp_path, replaying=False, **told)
     files = {READINGS: freeze_readings([OPENED])}
     repeater: Any = SimpleNamespace(trial=trial, task=TASK, files=files, run=run)
     default = [run_of(seed, under["none"]) for seed in range(seeds)]

@@ -14,6 +14,7 @@ import pytest
 import tiny
 from chat_server import Server, chat_server
 
+from autoreproduce import reproduce
 from autoreproduce.agents.prompts import Prompts
 from autoreproduce.agents.shared_replies import SharedReplies
 from autoreproduce.claims.experiments import ExperimentsReader, PaperExperiment, PaperPlan
@@ -396,6 +397,11 @@ def test_a_dry_run_and_the_real_run_take_the_same_names(paper: Path, server: Ser
     wrong = preview_paper(source, given, ["Table 7"])
     assert "no 'Table 7': the real run refuses it" in "; ".join(wrong.notes)
     assert "Table 1, Table 2" in "; ".join(wrong.notes)
+    calls = len(server.requests)
+    with pytest.raises(UsageError, match="the paper has nothing called 'Table 7'") as refused:
+        reproduce(paper=paper, experiment=["Table 1", "Table 7"], settings=given)
+    assert "its tables are Table 1, Table 2; main and all stand for several" in refused.value.fix
+    assert len(server.requests) == calls  # before it's planned
 
 
 @pytest.mark.parametrize(

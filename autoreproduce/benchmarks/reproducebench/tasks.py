@@ -26,7 +26,7 @@ from autoreproduce.benchmarks.reproducebench.task_yaml import (
 )
 from autoreproduce.claims.claim import Claim, ClaimsFile
 from autoreproduce.content import folder
-from autoreproduce.errors import UsageError
+from autoreproduce.errors import UsageError, nearest
 from autoreproduce.files.bounded import imported_modules
 from autoreproduce.files.shared import check_tree
 from autoreproduce.files.tree import Tree
@@ -157,7 +157,8 @@ def load_task(task_id: str, profile: str = "small") -> Task:
     size = next((size for name, size in file.profiles.items() if name == profile), None)
     if size is None:
         raise UsageError(
-            f"{task_id} has no profile {profile}", fix=f"it has {_listed(file.profiles)}"
+            f"{task_id} has no profile {profile}",
+            fix=f"{nearest(profile, file.profiles)}it has {_listed(file.profiles)}",
         )
     return Task(
         id=file.id,

@@ -57,7 +57,7 @@ def print_reproduce_preview(
 ) -> None:
     """What `reproduce` would take; `asked` are the arguments of `find_or_make_task`."""
     from autoreproduce.papers.places import paper_place
-    from autoreproduce.runner.find import find_or_make_task
+    from autoreproduce.runner.find import check_own_profile, find_or_make_task
     from autoreproduce.runner.preview import preview_paper, preview_trial, which_experiment
     from autoreproduce.runner.whole_paper.plan import paper_source
     from autoreproduce.solvers import refuse_faulty
@@ -65,6 +65,7 @@ def print_reproduce_preview(
     refuse_faulty(solver)
     _, arxiv, paper, *_ = asked
     if experiments:
+        check_own_profile(settings.profile)
         found = preview_paper(paper_source(arxiv, paper, settings), settings, experiments)
     else:
         place = None if paper is None else paper_place(paper, settings)

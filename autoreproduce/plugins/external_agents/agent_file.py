@@ -14,7 +14,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from autoreproduce.content import folder
-from autoreproduce.errors import UsageError
+from autoreproduce.errors import UsageError, nearest
 from autoreproduce.files.bounded import parse_yaml
 from autoreproduce.files.shared import read_plain
 from autoreproduce.solvers.limits import AgentLimits
@@ -161,7 +161,8 @@ def _file_of(name: str) -> Path:
         return folder("eval") / "agents" / f"{name}.yaml"
     raise UsageError(
         f"there is no agent {name}",
-        fix=f"choose among {', '.join(agent_names())}, or name a YAML file (docs/agents.md)",
+        fix=f"{nearest(name, agent_names())}choose among {', '.join(agent_names())}, or name a "
+        "YAML file (docs/agents.md)",
     )
 
 

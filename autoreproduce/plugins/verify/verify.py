@@ -17,6 +17,7 @@ from autoreproduce.evaluation.outside_run import read_beside
 from autoreproduce.files.unpacking import is_url, opened_source
 from autoreproduce.job import Job, Judging, Program
 from autoreproduce.models.found_here import how_here
+from autoreproduce.papers.places import refuse_paper
 from autoreproduce.plugins.verify.driver import DRIVER
 from autoreproduce.plugins.verify.fetch_options import Fetch
 from autoreproduce.plugins.verify.fetching import fetched_folder
@@ -109,6 +110,7 @@ def verify_job(
     plans the run and finds the numbers. Raises UsageError for code or a paper that isn't there, and
     where a place is given without the command, the claims and the paper.
     """
+    refuse_paper(code)
     if not is_url(code) and not Path(code).exists():
         raise UsageError(
             f"{code} does not exist", fix="name a file, a folder, an archive or a git URL"

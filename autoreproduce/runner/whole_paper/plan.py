@@ -8,14 +8,17 @@ from autoreproduce.agents.agent import Agent
 from autoreproduce.agents.prompts import Prompts
 from autoreproduce.claims.check import readable_tables, table_names
 from autoreproduce.claims.experiments import (
+    ALL,
+    MAIN,
     ExperimentsReader,
     PaperExperiment,
     PaperPlan,
+    named_nowhere,
     plain_name,
 )
 from autoreproduce.claims.replies import read_fenced
 from autoreproduce.config import Settings, digest, sha256_of
-from autoreproduce.errors import TrialError, UsageError
+from autoreproduce.errors import TrialError, UsageError, nearest
 from autoreproduce.evaluation.report.wording import clean
 from autoreproduce.files.bounded import LARGEST_JSON
 from autoreproduce.files.confined import confined
@@ -26,7 +29,7 @@ from autoreproduce.method.paper_notes import PaperNote, quoted_notes
 from autoreproduce.method.stored_claims import PLAN, ShelfOfClaims
 from autoreproduce.models.budget import Budget
 from autoreproduce.models.prices import check_price
-from autoreproduce.papers import read_paper
+from autoreproduce.papers import Paper, read_paper
 from autoreproduce.papers.arxiv_client import normal_id, without_version
 from autoreproduce.papers.places import folder_and_main, paper_place
 from autoreproduce.runner.api_results import PhaseNotes
@@ -109,11 +112,13 @@ def plan_paper(
     budget: Budget,
     note: Callable[[str], None],
     data: Path | None = None,
+    wanted: Sequence[str] = (),
 ) -> PlannedPaper:
     """The plan in the paper's folder; without one the research agent is asked for it.
 
-    Raises UsageError if no model is named or plan.json is damaged, PaperError if the paper cannot
-    be read, ReplyError if two replies cannot be used.
+    Raises UsageError if no model is named or plan.json is damaged, or the paper shows that it has
+    none of an experiment `wanted`, PaperError if the paper cannot be read, ReplyError if two
+    replies cannot be used.
     """
     data = local_data(data, settings, note)
     folder = source.folder(settings)
@@ -127,7 +132,7 @@ def plan_paper(
                 f"the plan was made with other data in mind: to plan again, remove {folder / FILE}"
             )
         return PlannedPaper(source, folder, plan, earlier=True)
-    plan = _asked_plan(source, settings, budget, note, data)
+    plan = _asked_plan(source, settings, budget, note, data, wanted)
     write_whole(folder / FILE, plan.model_dump_json(indent=1) + "\n")
     return PlannedPaper(source, folder, plan)
 
@@ -151,6 +156,7 @@ def _asked_plan(
     budget: Budget,
     note: Callable[[str], None],
     data: Path | None,
+    wanted: Sequence[str],
 ) -> PaperPlan:
     """What the research agent makes of the paper, with what its calls cost."""
     from autoreproduce.benchmarks.recounting import content_words, no_test_targets
@@ -162,6 +168,8 @@ def _asked_plan(
     name, model = open_research_model(settings)
     folder = source.folder(settings)
     paper = read_paper(settings, folder, arxiv_id=source.arxiv, file=source.file, note=note)
+    tables = confined(table_names, paper, what="the paper")
+    refuse_unknown(wanted, tables, paper)
     machine, prompts = machine_words(settings), Prompts()
     reader, notes = ExperimentsReader(paper), list[PaperNote]()
     identity = {"plans": source.id, "model": name, "machine": machine, "data": data_files}
@@ -200,7 +208,6 @@ def _asked_plan(
             why = confined(no_test_targets, data_folder(data), one.targets, what="the data")
         kept.append(one.model_copy(update={"targets": ""}) if why else one)
         problems += [f"{one.name}: its targets {one.targets!r} aren't withheld: {why}"] * bool(why)
-    tables = confined(table_names, paper, what="the paper")
     return PaperPlan(
         paper=paper.title or source.id,
         experiments=tuple(_with_stored_claims(kept, shelf, tables, notes, note)),
@@ -213,6 +220,17 @@ def _asked_plan(
         usage=usage_of(calls),
         cost=dollars_of(calls),
     )
+
+
+def refuse_unknown(wanted: Sequence[str], tables: Sequence[Sequence[str]], paper: Paper) -> None:
+    """Raise UsageError for an experiment that no plan can list, before one is paid for."""
+    for name in wanted:
+        if named_nowhere(name, tables, paper.body):
+            listed = [f"Table {' = '.join(names)}" for names in tables]
+            shown = f"its tables are {', '.join(listed)}" if listed else "it shows no named table"
+            suggested = nearest(name, [f"Table {one}" for names in tables for one in names])
+            fix = f"{suggested}{shown}; {MAIN} and {ALL} stand for several"
+            raise UsageError(f"the paper has nothing called {name!r}", fix=fix)
 
 
 def _with_stored_claims(

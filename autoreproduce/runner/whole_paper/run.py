@@ -119,7 +119,7 @@ def reproduce_experiments(
     budget = Budget.parse(job.settings.budget.total)
     job = job.having(data=local_data(job.data, job.settings, note))
     source = paper_source(job.arxiv, job.paper, job.settings)
-    planned = plan_paper(source, job.settings, budget, note, job.data)
+    planned = plan_paper(source, job.settings, budget, note, job.data, job.experiments)
     programs = planned.plan.programs(job.experiments)
     for left in planned.plan.without_data(job.experiments):
         note(f"{left.name} is left out: download {left.dataset}, and name it with --data FOLDER")
