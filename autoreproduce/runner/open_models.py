@@ -39,6 +39,7 @@ from autoreproduce.trials.result import LOOK_LOST
 from autoreproduce.trials.steps import last_execution
 from autoreproduce.trials.trial import Trial
 
+LINEAGE = "lineage"
 KEYS = (
     "OPENAI_API_KEY",
     "ANTHROPIC_API_KEY",
@@ -50,8 +51,9 @@ KEYS = (
 HOW = (
     "add --model PROVIDER:NAME, such as openai:gpt-5 with OPENAI_API_KEY set;\n"
     "  or claude-code, codex, gemini-cli (logged in), ollama:NAME, NAME with --base-url URL;\n"
-    "  `autoreproduce doctor` says what's here, --dry-run what a run would take without a model"
+    "  `autoreproduce doctor` says what's here"
 )
+HOW_TO_RUN = f"{HOW}, --dry-run what a run would take without a model"
 
 
 @dataclass
@@ -113,7 +115,11 @@ def choose_model(
     if "model" not in needs:
         return ModelChoice("none", settings, trusted="reference" in needs and _ships(task))
     agents = (settings.model.research, settings.model.code)
-    name = settings.model.name or (agents[0] if all(agents) else None) or _unnamed(settings, task)
+    name = (
+        settings.model.name
+        or (agents[0] if all(agents) else None)
+        or _unnamed(settings, task, solver)
+    )
     if name == "tape" and (solver in table("solvers") or solver.startswith(tuple(KINDS))):
         raise UsageError(
             f"the shipped tape has no replies to {solver}, only to the method", fix=HOW
@@ -189,7 +195,7 @@ def _ships(task: Task) -> bool:
     return task.folder is not None and task.folder.resolve() == shipped
 
 
-def _unnamed(settings: Settings, task: Task) -> str:
+def _unnamed(settings: Settings, task: Task, solver: str) -> str:
     """No --model: the shipped tape where no key is set and there is one; else an error that says
     what to do.
     """
@@ -199,13 +205,14 @@ def _unnamed(settings: Settings, task: Task) -> str:
         raise UsageError(
             "--base-url is given but no model", fix="add --model NAME as that server calls it"
         )
+    how = HOW if solver == LINEAGE else HOW_TO_RUN  # whose command has no --dry-run
     if key := next((key for key in KEYS if os.environ.get(key)), None):
         raise UsageError(
             f"{key} is set but no model is named",
-            fix=f"{how_here(HOW)};\n  --model tape replays the recorded trial of a task",
+            fix=f"{how_here(how)};\n  --model tape replays the recorded trial of a task",
         )
     if find_tape(task.id, task.profile) is None:
-        raise UsageError("no model is configured", fix=how_here(HOW))
+        raise UsageError("no model is configured", fix=how_here(how))
     return "tape"
 
 

@@ -1,9 +1,11 @@
 """The command line: what it answers, and how bad input is answered."""
 
 import os
+import re
 import resource
 import subprocess
 import sys
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from pkgutil import resolve_name
@@ -31,7 +33,22 @@ def run(*arguments: str) -> str:
     result = CliRunner().invoke(app, list(arguments))
     assert isinstance(result.exception, AutoReproduceError), result.output
     assert result.exception.exit_code == 2
+    named = re.sub(r"`[^`]*`", "", str(result.exception))  # another command stands in quotes
+    assert not options_in(named) - known_options(arguments) - {*arguments}, named
     return str(result.exception)
+
+
+def options_in(text: str) -> set[str]:
+    """The options that a message names."""
+    return set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text))
+
+
+def known_options(arguments: Sequence[str]) -> set[str]:
+    """The options of the command that is called."""
+    commands = real_commands()
+    name = next((n for n in (" ".join(arguments[:2]), *arguments[:1]) if n in commands), "")
+    command = commands[name or "reproduce"]
+    return {each for one in command.params for each in (*one.opts, *one.secondary_opts)}
 
 
 @cache
@@ -285,6 +302,35 @@ def test_bad_input_is_a_line_or_three_that_name_the_fix(
     message = run("reproduce", *arguments)
     assert said in message
     assert message.count("\n") in (0, 2) and all(len(line) < 400 for line in message.split("\n"))
+
+
+PAPER = ("--paper", "paper.md")
+
+
+@pytest.mark.parametrize("variable", ["OPENAI_API_KEY", ""])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("audit", "code", *PAPER),
+        ("lineage", *PAPER),
+        ("verify", "code", *PAPER),
+        ("reproduce", *PAPER, "--experiment", "main"),
+        ("reproduce", *PAPER, "--task", "mine", "--metric", "mse"),
+        ("score", "code", "--task", "Darcy", "--levels", "paper"),
+    ],
+)
+def test_without_a_model_each_command_names_its_own_options_alone(
+    arguments: tuple[str, ...], variable: str, in_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if variable:
+        monkeypatch.setenv(variable, "sk-1")
+    (in_folder / "paper.md").write_text("# A paper\n\nIts error is 0.3.\n")
+    (in_folder / "code").mkdir()
+    (in_folder / "code/main.py").write_text("print(0.3)\n")
+    said = run(*arguments)  # which asks what options it names
+    assert "model" in said and ("--dry-run" in said) == (
+        arguments[0] == "verify" or "--metric" in arguments
+    )
 
 
 def test_a_key_without_a_model_is_asked_about(

@@ -28,7 +28,7 @@ from autoreproduce.runner import api
 from autoreproduce.runner.api_results import Reproduction, Results, note_to_stderr
 from autoreproduce.runner.attempt import OpenView, watched_attempt
 from autoreproduce.runner.estimate import text_tokens
-from autoreproduce.runner.open_models import HOW
+from autoreproduce.runner.open_models import HOW_TO_RUN
 from autoreproduce.runner.preview import Preview, preview_trial
 from autoreproduce.runner.runtime import Runtime
 from autoreproduce.runner.score import score_all
@@ -209,8 +209,8 @@ def _refuse_without_model(job: Job) -> None:
     key = next((claim.id for claim in claims), "KEY")
     raise UsageError(
         "no model is named to plan the run and find its numbers",
-        fix=f"{how_here(HOW)};\n  or name both yourself, and no model is asked: --run COMMAND "
-        f"--claim 'ROW: METRIC = VALUE' --metric-from {key}=stdout:WORD\n  for the number after a "
+        fix=f"{how_here(HOW_TO_RUN)};\n  or name both yourself, and no model is asked: --run "
+        f"COMMAND --claim 'ROW: METRIC = VALUE' --metric-from {key}=stdout:WORD\n  for the number after a "
         "word (`autoreproduce score CODE --claim … --show-claims` prints the keys)",
     )
 
