@@ -57,8 +57,12 @@ _LISTED = re.compile(r"^[ \t]*-[ \t]+([\w/-]+)[ \t]*$", re.MULTILINE)
 
 
 def kind_of(path: str) -> str:
-    """The ending of a file in small letters, or its name if it has none."""
+    """The ending of a file in small letters, or its name if it has none; of a README in whatever
+    form (README.txt, readme.en) "readme".
+    """
     name = PurePosixPath(path)
+    if name.name.lower().startswith("readme") and name.suffix.lower() not in KINDS:
+        return "readme"
     return name.suffix.lower() or name.name.lower()
 
 

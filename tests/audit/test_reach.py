@@ -1,10 +1,12 @@
 """Which files of a program a command reaches."""
 
 import time
+from pathlib import Path
 
 import pytest
 
-from autoreproduce.audit.reach import KINDS, ProgramFiles, told_commands
+from autoreproduce.audit.reach import KINDS, PROSE, ProgramFiles, kind_of, told_commands
+from autoreproduce.evaluation.judging.submitted_code import read_program
 
 FILES = dict.fromkeys(
     [
@@ -114,11 +116,24 @@ def test_an_installed_command_is_the_module_it_runs() -> None:
         ),
         ("docs/how.rst", "Then\n\n$ make table1\n", "3: $ make table1"),
         ("README", "N=400 Rscript fit.R --folds 10\n", "1: N=400 Rscript fit.R --folds 10"),
+        ("README.txt", "python a.py -n 5\n", "1: python a.py -n 5"),
+        ("docs/readme", "bash run.sh\n", "1: bash run.sh"),
+        ("Readme.1st", "make all\n", "1: make all"),
     ],
 )
 def test_of_texts_for_people_the_commands_are_read(name: str, text: str, told: str) -> None:
     files = {name: text, "a.py": "python = 1\nmake(3)\n"}
     assert told_commands(files) == [f"{name}:{told}"]
+
+
+@pytest.mark.parametrize("name", ["README.txt", "README.rst", "readme", "ReadMe.first"])
+def test_a_readme_of_any_name_is_read_of_a_program(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("python a.py -n 5\n")
+    (tmp_path / "a.py").write_text("print(1)\n")
+    (tmp_path / "requirements.txt").write_text("python a.py\n")
+    files = read_program(str(tmp_path), kinds=KINDS | PROSE).in_cells
+    assert told_commands(files) == [f"{name}:1: python a.py -n 5"]
+    assert "requirements.txt" not in files and kind_of("readme.py") == ".py"
 
 
 def test_what_a_command_names_and_is_not_there_is_lacking() -> None:

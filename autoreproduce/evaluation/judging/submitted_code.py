@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
+from autoreproduce.audit.reach import kind_of
 from autoreproduce.claims.differences import CELL_MARK
 from autoreproduce.errors import SandboxError, UsageError, shown
 from autoreproduce.files.bounded import parse_json
@@ -265,8 +266,7 @@ def _python_name(name: str, there: Collection[str] = ()) -> str:
 
 def is_text(name: str, kinds: Collection[str] = TEXT) -> bool:
     """True for a program's own text: code and configuration, which may hold what is judged."""
-    path = PurePosixPath(name)
-    return (path.suffix.lower() or path.name.lower()) in kinds and path.name not in WRITTEN
+    return kind_of(name) in kinds and PurePosixPath(name).name not in WRITTEN
 
 
 def is_safe(name: str) -> bool:

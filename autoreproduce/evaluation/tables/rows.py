@@ -80,15 +80,25 @@ def read_rows(folder: Path, note: Callable[[str], None] = lambda line: None) -> 
     One that its own budget or the model's context ended is a failure of its solver, as in its
     suite: without it a table would cover only those that left a number.
     """
-    rows = list(_finished_rows(folder, note))
-    if not rows:
-        raise UsageError(
-            f"{folder} holds no finished trial", fix="name a suite's folder, or a folder of trials"
-        )
-    return rows
+    return read_together([folder], note)[0]
 
 
-def by_paper(rows: Sequence[TrialRow]) -> list[TrialRow]:
+def read_together(
+    folders: Sequence[Path], note: Callable[[str], None] = lambda line: None
+) -> list[list[TrialRow]]:
+    """The same of each folder; the task of a name that several papers have, in whichever folder,
+    bears its paper's name.
+    """
+    found = [list(_finished_rows(each, note)) for each in folders]
+    for each, rows in zip(folders, found, strict=True):
+        if not rows:
+            fix = "name a suite's folder, or a folder of trials"
+            raise UsageError(f"{each} holds no finished trial", fix=fix)
+    told_apart = iter(_by_paper([row for rows in found for row in rows]))
+    return [[next(told_apart) for _ in rows] for rows in found]
+
+
+def _by_paper(rows: Sequence[TrialRow]) -> list[TrialRow]:
     """The rows, with the paper in a task's name where several papers have a task of that name."""
     papers: dict[str, dict[str, str]] = defaultdict(dict)
     for row in rows:

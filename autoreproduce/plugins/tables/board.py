@@ -15,7 +15,7 @@ from statistics import fmean
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.statistics import MeanEstimate, estimate
 from autoreproduce.evaluation.tables.model import Cell, Table
-from autoreproduce.evaluation.tables.rows import TrialRow, by_paper, one_machine, read_rows
+from autoreproduce.evaluation.tables.rows import TrialRow, one_machine, read_together
 from autoreproduce.plugins.tables.build import (
     RUNS_NOTE,
     VERDICT_COLUMNS,
@@ -77,17 +77,16 @@ def read_board(
 ) -> list[TrialRow]:
     """The finished trials below the folders, those of `profile` if one is named.
 
-    Of several profiles, each task bears the name of its own, and so does "Table 1" of several
-    papers. Raises UsageError if there is none, a folder is counted twice, or they cannot share one
-    board.
+    Of several profiles, each task bears the name of its own. Raises UsageError if there is none, a
+    folder is counted twice, or they cannot share one board.
     """
     _refuse_twice(folders)
     rows = [
         replace(row, trial=f"{folder}/{row.trial}")
-        for folder in folders
-        for row in read_rows(folder, note)
+        for folder, own in zip(folders, read_together(folders, note), strict=True)
+        for row in own
     ]
-    chosen = [row for row in by_paper(rows) if profile in ("", row.profile)]
+    chosen = [row for row in rows if profile in ("", row.profile)]
     if not chosen:
         known = ", ".join(sorted({row.profile for row in rows}))
         raise UsageError(

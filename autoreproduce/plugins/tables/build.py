@@ -15,7 +15,7 @@ from autoreproduce.evaluation.report.wording import BY_PLAN
 from autoreproduce.evaluation.scorers import JUDGED
 from autoreproduce.evaluation.statistics import MeanEstimate, estimate, krippendorff_alpha
 from autoreproduce.evaluation.tables.model import Cell, Table
-from autoreproduce.evaluation.tables.rows import TrialRow, by_paper, one_machine, published_tables
+from autoreproduce.evaluation.tables.rows import TrialRow, one_machine, published_tables
 from autoreproduce.models.prices import by_plan
 from autoreproduce.plugins.tables.human import Correlation, correlations
 from autoreproduce.plugins.tables.judging import require_one_judging
@@ -31,7 +31,6 @@ def tables(
 
     Raises UsageError if a level was judged in more than one way: no mean is taken over such.
     """
-    rows = by_paper(rows)
     require_one_judging(rows)
     made = [systems(rows), by_task(rows), programs(rows), variants(rows)]
     made += [lineage(rows), edits(rows), cost(rows)]

@@ -109,7 +109,7 @@ def compare(
 
     It shows B − A with its interval, win/tie/loss and the ratio; then the readings that ran.
     """
-    from autoreproduce.evaluation.tables.rows import one_machine, read_rows
+    from autoreproduce.evaluation.tables.rows import one_machine, read_together
     from autoreproduce.plugins.tables.compare import compare as compare_rows
     from autoreproduce.plugins.tables.compare import of_variants, readings_of
 
@@ -118,7 +118,8 @@ def compare(
         raise UsageError(
             f"--variants {variants}: one of A and one of B are compared", fix="write X,Y"
         )
-    ours, theirs, notes = of_variants(read_rows(first), read_rows(second), names)
+    rows = read_together([first, second])
+    ours, theirs, notes = of_variants(rows[0], rows[1], names)
     found = compare_rows(ours, theirs)
     if not one_machine([*ours, *theirs]):
         notes.append("Seconds are not compared: the trials ran on other machines.")

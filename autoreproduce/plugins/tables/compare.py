@@ -18,7 +18,7 @@ from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.scorers import TABLED
 from autoreproduce.evaluation.statistics import MeanEstimate, estimate
 from autoreproduce.evaluation.tables.model import Cell
-from autoreproduce.evaluation.tables.rows import TrialRow, by_paper, one_machine
+from autoreproduce.evaluation.tables.rows import TrialRow, one_machine
 from autoreproduce.plugins.tables.judging import require_one_judging
 from autoreproduce.trials.result import read_result
 
@@ -81,13 +81,10 @@ def compare(first: Sequence[TrialRow], second: Sequence[TrialRow]) -> list[Compa
 def of_variants(
     first: Sequence[TrialRow], second: Sequence[TrialRow], names: Sequence[str]
 ) -> tuple[Sequence[TrialRow], Sequence[TrialRow], list[str]]:
-    """The rows to compare, with tasks of one name told apart by their papers, and notes on their
-    variants.
+    """The rows to compare, and notes on their variants.
 
     `names`: of A and of B, none for those that both have. Raises UsageError for an unknown name.
     """
-    rows = by_paper([*first, *second])
-    first, second = rows[: len(first)], rows[len(first) :]
     if names:
         one, other = names[0], names[-1]
         return (

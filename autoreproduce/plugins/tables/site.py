@@ -20,7 +20,7 @@ from autoreproduce.claims.verdicts.overall import verdict_title
 from autoreproduce.evaluation.report.page import whole_page
 from autoreproduce.evaluation.report.wording import PHASES, phase_words
 from autoreproduce.evaluation.tables.model import SuitePage, Table, can_draw, plot_label
-from autoreproduce.evaluation.tables.rows import TrialRow, by_paper, read_rows
+from autoreproduce.evaluation.tables.rows import TrialRow, read_rows
 from autoreproduce.evaluation.tables.write import cell_text, make_folder, save_figure
 from autoreproduce.extensions import found_at
 from autoreproduce.plugins.tables.build import by_task, systems, variants
@@ -95,7 +95,7 @@ PAGES = ("report.html", "scores.html")
 
 def write_site(folder: Path) -> Path:
     """Write the page of all finished trials below `folder`. Raises UsageError if there is none."""
-    rows = by_paper(read_rows(folder))
+    rows = read_rows(folder)
     require_one_judging(rows)
     content = suite_content(folder, rows, folder / "tables")
     page = whole_page(

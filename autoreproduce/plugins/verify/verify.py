@@ -210,8 +210,8 @@ def _refuse_without_model(job: Job) -> None:
     raise UsageError(
         "no model is named to plan the run and find its numbers",
         fix=f"{how_here(HOW_TO_RUN)};\n  or name both yourself, and no model is asked: --run "
-        f"COMMAND --claim 'ROW: METRIC = VALUE' --metric-from {key}=stdout:WORD\n  for the number after a "
-        "word (`autoreproduce score CODE --claim … --show-claims` prints the keys)",
+        f"COMMAND --claim 'ROW: METRIC = VALUE' --metric-from {key}=stdout:WORD\n  for the number "
+        "after a word (`autoreproduce score CODE --claim … --show-claims` prints the keys)",
     )
 
 

@@ -16,7 +16,7 @@ from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.judging.submitted_code import Sources
 from autoreproduce.evaluation.submission import lay_out
 from autoreproduce.evaluation.tables.model import Table, narrowed
-from autoreproduce.evaluation.tables.rows import TrialRow, by_paper, read_rows
+from autoreproduce.evaluation.tables.rows import TrialRow, read_rows, read_together
 from autoreproduce.plugins.tables.board import board_tables, read_board, systems_of
 from autoreproduce.plugins.tables.board_page import write_board
 from autoreproduce.plugins.tables.build import tables
@@ -188,7 +188,7 @@ def test_a_link_of_a_submission_leads_nowhere(tmp_path):
 
 def test_trials_by_different_judges_are_refused(monkeypatch, tmp_path):
     rows = [row(judges={"mixed": "one"}), row("theirs", judges={"mixed": "another"})]
-    monkeypatch.setattr("autoreproduce.plugins.tables.board.read_rows", lambda *_: rows)
+    monkeypatch.setattr("autoreproduce.plugins.tables.board.read_together", lambda *_: [rows])
     with pytest.raises(UsageError, match="with another judge"):
         read_board([tmp_path])
 
@@ -200,7 +200,7 @@ def test_own_tasks_verified_code_and_replayed_models_have_lines_of_their_own(mon
         row("code someone/repo", "table-1", profile="full", claims=(2, 4), differences=1),
         row(mode="program, answered by a tape"),
     ]
-    monkeypatch.setattr("autoreproduce.plugins.tables.board.read_rows", lambda *_: rows)
+    monkeypatch.setattr("autoreproduce.plugins.tables.board.read_together", lambda *_: [rows])
     (lines, *_), _ = by_name(read_board([tmp_path]))
     assert {(line["system"], line["task"]) for line in lines} == {
         ("ours (program, answered by a model)", "a (small)"),
@@ -225,15 +225,17 @@ def test_own_tasks_verified_code_and_replayed_models_have_lines_of_their_own(mon
 )
 def test_one_table_of_two_papers_is_two_tasks_everywhere(papers, named, monkeypatch, tmp_path):
     rows = [row("code", "table-1", paper=paper, paper_name=name) for paper, name in papers]
-    for module in ("board", "site"):
-        monkeypatch.setattr(f"autoreproduce.plugins.tables.{module}.read_rows", lambda *_: rows)
+    by_folder = {tmp_path: rows, tmp_path / "a": rows[:1], tmp_path / "b": rows[1:]}
+    finished = lambda folder, note: iter(by_folder[folder])  # noqa: E731
+    monkeypatch.setattr("autoreproduce.evaluation.tables.rows._finished_rows", finished)
     (lines, *_), _ = by_name(read_board([tmp_path]))
     assert [line["task"] for line in lines] == named
-    by_task = next(table for table in tables(rows) if table.name == "tasks")
+    by_task = next(table for table in tables(read_rows(tmp_path)) if table.name == "tasks")
     assert sorted(cells[0] for cells in by_task.rows) == [f"{name} (small)" for name in named]
     page = write_site(tmp_path).read_text()
     assert all(f'"{name}"' in page or f">{name}<" in page for name in named)
-    ours, theirs, _ = of_variants(rows[:1], rows[1:], [])
+    together = read_together([tmp_path / "a", tmp_path / "b"])
+    ours, theirs, _ = of_variants(*together, [])
     assert ({one.task for one in ours} == {one.task for one in theirs}) == (len(named) == 1)
 
 
@@ -251,8 +253,8 @@ def test_a_task_of_ones_own_has_its_papers_identity(tmp_path):
             metric="m:lower",
             out=paper.parent / "t",
         )
-        found += read_rows(paper.parent)
-    assert [one.task for one in by_paper(found)] == [
+        found.append(paper.parent)
+    assert [one.task for rows in read_together(found) for one in rows] == [
         "table-1 of a/paper.md",
         "table-1 of b/paper.md",
     ]
