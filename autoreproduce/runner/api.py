@@ -24,7 +24,7 @@ from autoreproduce.job import EXTERNAL, Job, Judging, PointsSource, Program, rea
 from autoreproduce.job import FILE as JOB
 from autoreproduce.papers.arxiv_client import normal_id
 from autoreproduce.papers.places import paper_place, refuse_paper
-from autoreproduce.runner.api_results import Reproduction, Results, note_to_stderr
+from autoreproduce.runner.api_results import Reproduction, Results, note_to_stderr, unwatched
 from autoreproduce.runner.runtime import Runtime
 from autoreproduce.runner.settings import path_or_none, settings_here, settings_of, shows_settings
 from autoreproduce.trials.begun import note_begun, refuse_foreign, was_begun_here
@@ -57,6 +57,7 @@ def reproduce(
     trial: int = 1,
     solver: str = "autoreproduce",
     view: OpenView | None = None,
+    progress: bool = True,
     command: str = "",
     settings: Settings | None = None,
     **more: Any,
@@ -67,9 +68,10 @@ def reproduce(
     planned, and each experiment is a trial. A task of the benchmark is named by `task`; one of your
     own needs `metric` and a paper; several metrics are a list. `claims` and `solver`: as --claim
     and --solver. `data`: published files, or your own task's, whose test targets lie at `targets`,
-    as for --targets. The rest are settings by their flags' names; None leaves one to the
-    environment, autoreproduce.toml and its default. Raises AutoReproduceError if it cannot begin;
-    what ends it later is the outcome.
+    as for --targets. What happens is written to stderr, as the command writes it into a file,
+    unless `progress` is False or a `view` watches. The rest are settings by their flags' names;
+    None leaves one to the environment, autoreproduce.toml and its default. Raises
+    AutoReproduceError if it cannot begin; what ends it later is the outcome.
     """
     from autoreproduce.runner.attempt import watched_attempt
     from autoreproduce.runner.whole_paper.run import reproduce_experiments
@@ -90,12 +92,18 @@ def reproduce(
         command=command,
         settings=settings_of(settings, model=model, **more),
     )
+    view = view or (None if progress else unwatched)
     if not job.experiments:
         return Results((watched_attempt(job, view),))
-    done = reproduce_experiments(job, note_to_stderr, view)
+    note = note_to_stderr if progress else _no_note
+    done = reproduce_experiments(job, note, view)
     missing = [one.name for one, trial in done.by_experiment if trial is None]
     stopped = f"not tried: {', '.join(missing)}" if missing else ""
     return Results(tuple(done.trials), stopped=stopped, page=done.report)
+
+
+def _no_note(text: str) -> None:
+    """Where nothing is to be written."""
 
 
 def reproduce_job(

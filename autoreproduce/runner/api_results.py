@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
@@ -270,11 +271,9 @@ def _frame(rows: list[dict[str, Any]]) -> pandas.DataFrame:
     try:
         import pandas
     except ImportError:
-        from autoreproduce.content import pip_install
-
         raise UsageError(
             "a data frame needs pandas, which isn't installed",
-            fix=f"{pip_install('pandas')}; or take .rows(), which needs nothing",
+            fix="pip install pandas; or take .rows(), which needs nothing",
         ) from None
     return pandas.DataFrame(rows)
 
@@ -293,6 +292,15 @@ def _score_line(score: Score) -> str:
 
 def _value(score: Score) -> str:
     return "–" if score.value is None else f"{score.value:.4g}"
+
+
+class Silent(Observer):
+    """Watches a trial, and says nothing."""
+
+
+def unwatched(task: Task) -> AbstractContextManager[Observer]:
+    """The view of a trial that writes nothing, for `progress=False`."""
+    return nullcontext(Silent())
 
 
 class PhaseNotes(Observer):

@@ -6,9 +6,10 @@ outside (budget, model, sandbox, the user) is the status "stopped", and the same
 """
 
 import math
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from autoreproduce.extensions import found_at, installed
 from autoreproduce.job import Job, now
 from autoreproduce.models.budget import Budget
 from autoreproduce.models.tape import CallSite, TapeHead, tape_of, write_tape
-from autoreproduce.runner.api_results import PhaseNotes, Reproduction
+from autoreproduce.runner.api_results import Reproduction
 from autoreproduce.runner.conclude import conclude
 from autoreproduce.runner.ending import result_of, write_end
 from autoreproduce.runner.last_look import LastLook
@@ -32,6 +33,7 @@ from autoreproduce.runner.readings import missing_readings
 from autoreproduce.runner.runtime import Runtime
 from autoreproduce.runner.seeds import missing_seeds
 from autoreproduce.runner.signals import undisturbed
+from autoreproduce.runner.views import PlainView
 from autoreproduce.sandboxes.package_lists import check_modules
 from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.solvers import open_solver
@@ -51,10 +53,12 @@ OpenView = Callable[[Task], AbstractContextManager[Observer]]
 def watched_attempt(
     job: Job, view: OpenView | None = None, runtime: Runtime | None = None
 ) -> Reproduction:
-    """Attempt a Job; `view` opens what watches it, a line a phase by default."""
+    """Attempt a Job; `view` opens what watches it: by default what the command writes into a file,
+    on stderr.
+    """
     runtime = runtime or Runtime()
     choice = chosen_model(job, runtime)  # which may ask the user, so before a view is drawn
-    opened = view(job.of_task) if view else nullcontext(PhaseNotes())
+    opened = view(job.of_task) if view else PlainView(sys.stderr)
     with opened as observer:
         runtime.observers = [observer]
         return attempt(job, runtime, choice)

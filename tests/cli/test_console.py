@@ -16,7 +16,7 @@ from trial_results import trial_result
 
 from autoreproduce.cli.console.attempts import open_view, write_closing
 from autoreproduce.cli.console.live import LiveView, draw
-from autoreproduce.cli.console.view import JsonView, PlainView
+from autoreproduce.runner.views import JsonView, PlainView
 from autoreproduce.task import Metric, ReferenceNumber, Task
 from autoreproduce.trials.steps import ExecutionResult, ModelResult, TokenCounts
 from autoreproduce.trials.trial import Trial

@@ -18,11 +18,11 @@ from typer.testing import CliRunner
 from autoreproduce.cli.app import app
 from autoreproduce.cli.console import notify as module
 from autoreproduce.cli.console.notify import notify, trial_event
-from autoreproduce.cli.console.view import PlainView
 from autoreproduce.errors import UsageError
 from autoreproduce.runner.api_results import Reproduction
 from autoreproduce.runner.estimate import earlier_trials
 from autoreproduce.runner.remaining_time import RemainingTime, earlier_outcomes
+from autoreproduce.runner.views import PlainView
 from autoreproduce.task import Metric, Task
 from autoreproduce.trials.steps import ExecutionResult, Step
 from autoreproduce.trials.trial import Trial

@@ -1,6 +1,5 @@
 """The Python API: the functions that the commands call, as a notebook uses them."""
 
-import importlib.util
 import inspect
 import json
 import os
@@ -30,7 +29,7 @@ from autoreproduce.config import FLAGS, Settings
 from autoreproduce.errors import UsageError
 from autoreproduce.extensions import table
 from autoreproduce.runner.api import reproduce_job
-from autoreproduce.runner.api_results import Reproduction, Results
+from autoreproduce.runner.api_results import Reproduction, Results, unwatched
 
 NOTEBOOK = Path(__file__).parents[2] / "docs" / "notebook.ipynb"
 
@@ -51,6 +50,52 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Results:
     tiny.lay_out(folder)
     with chat_server(tiny.reply) as server:
         return tiny.reproduced(folder, server.base_url)
+
+
+def test_what_happens_is_on_stderr_unless_nobody_wants_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As the command writes it into a file: a line a phase, with the time."""
+    (tmp_path / "paper.md").write_text("# P\n\nIts error is 0.25.\n")
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code/main.py").write_text("print('error', 0.5 / 2)\n")
+    how: dict[str, Any] = {
+        "paper": tmp_path / "paper.md",
+        "claims": ["error = 0.25"],
+        "run": "python main.py",
+        "metric_from": "error=stdout:error",
+        "sandbox": "process",
+        "runs_dir": tmp_path / "runs",
+        "cache_dir": tmp_path / "cache",
+    }
+    told = []
+    for progress in ({}, {"progress": False}):
+        out = tmp_path / f"out{len(told)}"
+        [found] = autoreproduce.verify(tmp_path / "code", out=out, **how, **progress)
+        assert found.metric == 0.25
+        told.append(capsys.readouterr())
+    assert "[00:00] Full run\n" in told[0].err and "python main.py: done (" in told[0].err
+    assert told[1] == ("", "") and told[0].out == ""
+
+
+@pytest.mark.parametrize("experiment", ["", "main"])
+def test_a_silent_attempt_has_a_view_that_says_nothing(
+    experiment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    views = []
+
+    def attempted(job: Any, *rest: Any) -> Any:
+        views.append(rest[-1])
+        raise UsageError("that's all")
+
+    monkeypatch.setattr("autoreproduce.runner.attempt.watched_attempt", attempted)
+    monkeypatch.setattr("autoreproduce.runner.whole_paper.run.reproduce_experiments", attempted)
+    (tmp_path / "paper.md").write_text("# P\n\nIts error is 0.25.\n")
+    asked = {"experiment": "main"} if experiment else {"task": "mine", "metric": "error:lower"}
+    for progress in (True, False):
+        with pytest.raises(UsageError, match="that's all"):
+            reproduce(paper=tmp_path / "paper.md", progress=progress, **asked)
+    assert views == [None, unwatched]
 
 
 def test_a_reproduction_has_its_folder_its_outcome_and_its_number(done: Results) -> None:
@@ -174,14 +219,20 @@ def test_results_are_rows_of_trials_claims_differences_and_scores(done: Results)
     assert (execution["level"], execution["score"]) == ("execution", 1)
 
 
-def test_rows_become_a_data_frame_or_the_error_says_how_to_get_one(done: Results) -> None:
-    if importlib.util.find_spec("pandas"):
-        frame = done.to_frame()
-        assert list(frame["metric"]) == [done.metric] and list(frame["task"]) == [done.task.id]
-        return
-    for of in (done, done.only):
-        with pytest.raises(UsageError, match=r"needs pandas.*pip install .*pandas"):
-            of.to_frame()
+def test_rows_become_a_data_frame_(done: Results) -> None:
+    pytest.importorskip("pandas")
+    frame = done.to_frame()
+    assert list(frame["metric"]) == [done.metric] and list(frame["task"]) == [done.task.id]
+
+
+def test_without_pandas_the_error_is_one_line_with_what_installs_it(
+    done: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    for ask in (done.to_frame, done.only.to_frame, lambda: done.to_frame("claims")):
+        with pytest.raises(UsageError) as lacking:
+            ask()
+        assert ": pip install pandas; or" in str(lacking.value) and "\n" not in str(lacking.value)
 
 
 def test_the_trials_of_a_folder_are_one_object_of_the_same_type(

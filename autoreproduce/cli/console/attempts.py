@@ -17,11 +17,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from autoreproduce.cli.console.view import View
 from autoreproduce.cli.options import RequireWord
 from autoreproduce.evaluation.report.verdict_words import Headline
 from autoreproduce.evaluation.report.wording import clean
 from autoreproduce.runner.summary import Facts, labelled, places, summary
+from autoreproduce.runner.views import View
 
 if TYPE_CHECKING:
     from autoreproduce.claims.verdicts.trial_verdict import TrialVerdict
@@ -36,14 +36,14 @@ def open_view(json: bool, stream: TextIO, task: Task | None = None) -> View:
     stop(). `task` only gives the live view its title.
     """
     if json:
-        from autoreproduce.cli.console.view import JsonView
+        from autoreproduce.runner.views import JsonView
 
         return JsonView(stream)
     if stream.isatty() and os.environ.get("TERM", "dumb") != "dumb":
         from autoreproduce.cli.console.live import LiveView
 
         return LiveView(stream, title=_live_title(task))
-    from autoreproduce.cli.console.view import PlainView
+    from autoreproduce.runner.views import PlainView
 
     return PlainView(stream)
 

@@ -14,9 +14,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from autoreproduce.cli.console.view import Status, TrialProgress, View, step_words
 from autoreproduce.evaluation.report.timeline import PhaseSums
 from autoreproduce.evaluation.report.wording import duration, plural, short_count
+from autoreproduce.runner.views import Status, TrialProgress, View, step_words
 
 MARKS: dict[Status, tuple[str, str]] = {
     "waiting": ("·", "dim"),

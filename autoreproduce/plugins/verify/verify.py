@@ -6,6 +6,7 @@ With a model, the paper's claims are read as `reproduce` reads them, and the cod
 """
 
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from autoreproduce.plugins.verify.handed_in import HEADLINE
 from autoreproduce.plugins.verify.runnable import declared_packages, runnable_settings
 from autoreproduce.plugins.verify.shown_code import shown_code
 from autoreproduce.runner import api
-from autoreproduce.runner.api_results import Reproduction, Results, note_to_stderr
+from autoreproduce.runner.api_results import Reproduction, Results, note_to_stderr, unwatched
 from autoreproduce.runner.attempt import OpenView, watched_attempt
 from autoreproduce.runner.estimate import text_tokens
 from autoreproduce.runner.open_models import HOW_TO_RUN
@@ -33,6 +34,7 @@ from autoreproduce.runner.preview import Preview, preview_trial
 from autoreproduce.runner.runtime import Runtime
 from autoreproduce.runner.score import score_all
 from autoreproduce.runner.settings import path_or_none, settings_of, shows_settings
+from autoreproduce.runner.views import PlainView
 from autoreproduce.sandboxes.package_lists import read_requirements
 from autoreproduce.task import Task
 from autoreproduce.trials.derivation import parse_metric_source
@@ -57,13 +59,15 @@ def verify(
     out: str | Path | None = None,
     trial: int = 1,
     instruction: str = "",
+    progress: bool = True,
     model: str | None = None,
     settings: Settings | None = None,
     **more: Any,
 ) -> Results:
     """Run code that is there and hold it against its paper; with `metric_from` no model is asked.
 
-    The arguments are the command's; the rest are settings by their flags' names. Raises UsageError.
+    The arguments are the command's; what happens is written to stderr, unless `progress` is False.
+    The rest are settings by their flags' names. Raises UsageError.
     """
     job = verify_job(
         str(code),
@@ -83,7 +87,8 @@ def verify(
         trial=trial,
         instruction=instruction,
     )
-    return Results((verify_by_places(job) if metric_from else verify_by_model(job),))
+    view = None if progress else unwatched
+    return Results((verify_by_places(job, view) if metric_from else verify_by_model(job, view),))
 
 
 def verify_job(
@@ -237,10 +242,13 @@ def _shown_characters(code: Path, about: str) -> int:
     return sum(len(text) for _, text in shown)
 
 
-def verify_by_places(job: Job) -> Reproduction:
-    """Run the code by the given command and read the claims' numbers at the given places."""
+def verify_by_places(job: Job, view: OpenView | None = None) -> Reproduction:
+    """Run the code by the given command and read the claims' numbers at the given places. `view`:
+    as of an attempt.
+    """
     _check_keys(job.of_task, job.of_program.metric_from)
-    [scored], _ = score_all(job, Runtime(note=note_to_stderr))
+    with view(job.of_task) if view else PlainView(sys.stderr) as observer:
+        [scored], _ = score_all(job, Runtime(note=observer.note, observers=[observer]))
     result = read_result(scored.folder)
     assert result is not None  # it was scored just now
     report = scored.folder / "report.html"

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from test_run_plans import CLAIMS, PAPER, place, verified
 
-from autoreproduce.cli.console.view import PlainView
 from autoreproduce.plugins.verify.settings_beside import settings_beside
+from autoreproduce.runner.views import PlainView
 
 SCRIPT = """import argparse
 EPOCHS, RATE = 300, 0.5

@@ -1,4 +1,6 @@
-"""What the views have in common: a lock, a stream that may break, and the sums so far."""
+"""Who watches a trial and writes lines: `PlainView` for a person, `JsonView` for a machine; what
+the live view shares with them: a lock, a stream that may break, and the sums so far.
+"""
 
 from __future__ import annotations
 
