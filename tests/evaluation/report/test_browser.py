@@ -5,12 +5,13 @@ import shutil
 
 import pypdfium2
 import pytest
-from report_trials import HOSTILE, darcy, whole_trial
+from report_trials import HOSTILE, LINEAGE, darcy, outcome, whole_trial
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from two_experiments import verdict
 
+from autoreproduce.claims.differences import Audit, Difference
 from autoreproduce.evaluation.report import write_report
 from autoreproduce.trials.result import read_result
 
@@ -96,8 +97,37 @@ def test_all_sections_are_there_and_the_button_opens_every_fold(page):
     assert not page.execute_script("return document.querySelectorAll('details[open]').length")
 
 
-@pytest.mark.parametrize("width", [320, 390, 768, 1280])
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory):
+    """A report with long words and lines where an audit, a claim's key or a warning has them."""
+    line = "total = " + " + ".join(f"weights[{n}] * losses[{n}]" for n in range(40))
+    differs = Difference.model_validate(
+        {
+            "id": "D1", "kind": "formula", "says": "a mean", "does": "a sum of " + "losses" * 60,
+            "paper": "the mean " + "of_losses" * 60, "section": "Loss", "file": "code/" * 60 + "a.py",
+            "first": 2, "last": 2, "code": line, "moves": "yes",
+        }
+    )  # fmt: skip
+    ended = outcome(lineage=LINEAGE)
+    ended.audit = Audit(differences=(differs,), dropped=("dropped_" * 60,))
+    ended.details["sections"] = {"What was looked for": [("rho_0_25_" * 60, ""), ("a", line)]}
+    ended.warnings.append("warning_" * 60)
+    folder = whole_trial(tmp_path_factory.mktemp("wide") / "t", ended=ended)
+    return write_report(folder, darcy(title="A_title_" * 60)).as_uri()
+
+
+@pytest.mark.parametrize("width", [390, 1300])
+def test_long_words_and_lines_scroll_no_page(page, wide, width):
+    page.get(wide)
+    no_scroll(page, width)
+
+
+@pytest.mark.parametrize("width", [320, 390, 768, 1280, 1300])
 def test_no_width_scrolls_sideways(page, width):
+    no_scroll(page, width)
+
+
+def no_scroll(page, width):
     metrics = {"width": width, "height": 844, "deviceScaleFactor": 2, "mobile": width < 700}
     page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     unfold(page)
