@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Protocol
 
-from autoreproduce.claims.claim import Claim, Spread
+from autoreproduce.claims.claim import Claim, ClaimedTable, Spread
 from autoreproduce.claims.places import SENSES, cells_at, cells_of, in_column, in_row, tables_named
 from autoreproduce.claims.source import Source, read_source
 from autoreproduce.papers.model import Paper
@@ -99,11 +99,9 @@ def table_names(paper: Paper | str) -> list[tuple[str, ...]]:
     return list(dict.fromkeys(filter(None, named)))
 
 
-def count_claimed(
-    claims: Sequence[Claim], paper: Paper | str
-) -> tuple[list[tuple[str, int, int]], int]:
-    """Each table with claims by its name, how many claims it has, and how many numbers; how many
-    numbers all tables have. A table that is only lines of text has no count.
+def count_claimed(claims: Sequence[Claim], paper: Paper | str) -> tuple[list[ClaimedTable], int]:
+    """Each table with claims, by its name; how many numbers all tables have. A table that is only
+    lines of text isn't among them.
     """
     tables = max(read_source(paper).forms, key=_numbers_in, default=())
     by_table: dict[str, list[Claim]] = {}
@@ -111,11 +109,28 @@ def count_claimed(
         if claim.table and not claim.than:
             by_table.setdefault(claim.table, []).append(claim)
     found = [
-        (name, len(mine), there)
+        ClaimedTable(name=name, claimed=len(mine), numbers=there, others=_others(mine, named))
         for name, mine in by_table.items()
-        if (there := _numbers_in(tables_named(name, tables)))
+        if (there := _numbers_in(named := tables_named(name, tables)))
     ]
     return found, _numbers_in(tables)
+
+
+def _others(claims: Sequence[Claim], tables: Sequence[Table]) -> tuple[str, ...]:
+    """The numbers of the tables that no claim is of."""
+    found: list[str] = []
+    for table in tables:
+        own = {
+            cell.at
+            for claim in claims
+            for cell in cells_of(claim, table)
+            if matching_number(claim, cell)
+        }
+        cells = {cell.at: cell for cell in reversed(table.cells) if cell.numbers}
+        for at in sorted(cells.keys() - own):
+            where = " / ".join(map(plain, (*cells[at].row_path, *cells[at].column)))
+            found.append(f"{where}: {plain(cells[at].text)}")
+    return tuple(found)
 
 
 def _numbers_in(tables: Sequence[Table]) -> int:

@@ -230,6 +230,15 @@ class Rules(Frozen):
     )
 
 
+class ClaimedTable(Frozen):
+    """A table of the paper with claims: how many of its numbers are claimed, and the others."""
+
+    name: str
+    claimed: int
+    numbers: int
+    others: tuple[str, ...] = Field((), description="by row and column")
+
+
 class ClaimsFile(Frozen):
     """`claims.json`: the claims of one experiment and the rules, or why there are none."""
 

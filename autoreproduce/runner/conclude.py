@@ -12,7 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoreproduce.claims.claim import CLAIMS, ClaimsFile, claims_of
+from autoreproduce.claims.check import count_claimed
+from autoreproduce.claims.claim import CLAIMS, ClaimedTable, ClaimsFile, claims_of
 from autoreproduce.claims.differences import Audit, Difference, Effect, Replacement
 from autoreproduce.claims.user_claims import claims_of_task
 from autoreproduce.claims.verdicts.overall import Method
@@ -20,14 +21,15 @@ from autoreproduce.claims.verdicts.readings import JUDGED as HELD
 from autoreproduce.claims.verdicts.trial_verdict import SeedRun, TrialVerdict
 from autoreproduce.config import Settings
 from autoreproduce.contracts import Score
-from autoreproduce.errors import SandboxError, UsageError
+from autoreproduce.errors import ReaderError, SandboxError, UsageError
 from autoreproduce.evaluation.outside_run import OutsideRun
 from autoreproduce.evaluation.report.audit_page import audited_sentence
-from autoreproduce.evaluation.report.evidence import read_choices
+from autoreproduce.evaluation.report.evidence import read_choices, stored_paper
 from autoreproduce.evaluation.report.verdict_words import so_far
 from autoreproduce.evaluation.report.verdict_words import verdict as verdict_in_words
 from autoreproduce.evaluation.submission import TREE
 from autoreproduce.evaluation.verdict import SeedUse, judge_trial, with_tested
+from autoreproduce.files.confined import confined
 from autoreproduce.files.notebooks import LARGEST_NOTEBOOK, changed_notebook
 from autoreproduce.files.tree import Tree
 from autoreproduce.runner.last_look import AFTER, Laboratory, LastLook
@@ -74,6 +76,7 @@ def conclude(
     repeater = Repeater.of(trial, task, settings, sandboxes, outside)
     seeds = repeater.seeds if repeater else SeedUse()
     claims, problems = _claims(trial, task)
+    tables = _claimed_tables(claims, trial.folder) if claims is not None else ()
     more: list[str] = []
     choices = read_choices(trial.folder, more)
 
@@ -119,7 +122,7 @@ def conclude(
         if look.lost:
             result.details[LOOK_LOST] = look.lost
     result.claims = found.model_copy(
-        update={"remarks": (*found.remarks, *said), "confirmed": confirmed}
+        update={"remarks": (*found.remarks, *said), "confirmed": confirmed, "tables": tables}
     )
     result.warnings += problems
     if result.audit is not None and repeater is not None:
@@ -160,6 +163,17 @@ def _claims(trial: Trial, task: Task) -> tuple[ClaimsFile | None, list[str]]:
         frozen = brought
         trial.write(CLAIMS, frozen.to_json())
     return frozen, []
+
+
+def _claimed_tables(claims: ClaimsFile, folder: Path) -> tuple[ClaimedTable, ...]:
+    """The paper's tables that have claims, where the trial kept a paper that can be read."""
+    paper = stored_paper(folder) if any(claim.table for claim in claims.claims) else None
+    if paper is None:
+        return ()
+    try:
+        return tuple(confined(count_claimed, list(claims.claims), paper, what="the paper")[0])
+    except ReaderError:
+        return ()
 
 
 # What a difference does to the paper's numbers: the program once more with the paper's way in

@@ -1,10 +1,11 @@
 """Tables in the shapes that papers have, to cells with their headings."""
 
 import pytest
-from claim_maker import grid, only
+from claim_maker import claim, grid, only
 from hypothesis import given
 from hypothesis import strategies as st
 
+from autoreproduce.claims.check import count_claimed
 from autoreproduce.papers.tables import tables_in
 
 
@@ -261,3 +262,39 @@ A & 39.17 [37.17, 41.20] & 0.5 \\ \bottomrule \end{tabular}"""
         ("A", "Time / s"): "0.5",
     }
     assert table.cells[0].numbers[0].value == 39.17
+
+
+@pytest.mark.parametrize(
+    ("claims", "others"),
+    [
+        ([("Ours", "Acc", 94.3)], ("Ours / F1: 0.91", "Base / Acc: 92.0", "Base / F1: 0.88")),
+        (
+            [("Ours", "F1", 0.91), ("Base", "Acc", 92.0), ("Ours", "Acc", 94.3)],
+            ("Base / F1: 0.88",),
+        ),
+        (
+            [
+                ("Ours", "Acc", 94.3),
+                ("Ours", "F1", 0.91),
+                ("Base", "Acc", 92.0),
+                ("Base", "F1", 0.88),
+            ],
+            (),
+        ),
+    ],
+)
+def test_the_numbers_of_a_table_that_nobody_claimed_are_named(
+    claims: list[tuple[str, str, float]], others: tuple[str, ...]
+) -> None:
+    paper = (
+        "Table 1: Scores.\n\n| method | Acc | F1 |\n|---|---|---|\n"
+        "| Ours | 94.3 | 0.91 |\n| Base | 92.0 | 0.88 |\n\n"
+        "Table 2: Seconds.\n\n| method | s |\n|---|---|\n| Ours | 3.5 |\n"
+    )
+    made = [
+        claim(value, id=f"c{n}", row=(row,), column=(column,), scale="raw", table="Table 1")
+        for n, (row, column, value) in enumerate(claims)
+    ]
+    [table], numbers = count_claimed(made, paper)
+    assert (table.name, table.claimed, table.numbers) == ("Table 1", len(claims), 4)
+    assert table.others == others and numbers == 5

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from autoreproduce.claims.claim import CLAIMS, Claim, Frozen, claims_of
+from autoreproduce.claims.claim import CLAIMS, Claim, ClaimedTable, Frozen, claims_of
 from autoreproduce.claims.verdicts.one_claim import Verdict
 from autoreproduce.claims.verdicts.orderings import OrderVerdict
 from autoreproduce.claims.verdicts.overall import Overall
@@ -99,6 +99,11 @@ class TrialVerdict(Frozen):
         (),
         description="tries of the last look whose run reached more of the paper's numbers",
         exclude_if=lambda tries: not tries,
+    )
+    tables: tuple[ClaimedTable, ...] = Field(
+        (),
+        description="the paper's tables that have claims, with what else they state",
+        exclude_if=lambda tables: not tables,
     )
     claims_digest: str = Field("", description="of claims.json as it was frozen; '' without one")
 

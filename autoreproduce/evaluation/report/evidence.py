@@ -14,8 +14,10 @@ from autoreproduce.claims.choices import CHOICES, Choice, parse_choices
 from autoreproduce.claims.verdicts.trial_verdict import TrialVerdict, claims_problem
 from autoreproduce.errors import SandboxError, UsageError
 from autoreproduce.evaluation.report.versions import Commit, read_commits
-from autoreproduce.files.bounded import is_number, parse_json
+from autoreproduce.files.bounded import LARGEST_JSON, is_number, parse_json
+from autoreproduce.files.shared import read_plain
 from autoreproduce.files.tree import Tree
+from autoreproduce.papers.model import Paper
 from autoreproduce.task import Task
 from autoreproduce.trials.chain import result_warning
 from autoreproduce.trials.folders import refuse_links
@@ -219,3 +221,12 @@ def _lineage_entries(found: Evidence) -> list[dict[str, Any]]:
         return found.result.lineage
     value = _json_value(own_text(found.folder / "lineage.json"))
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def stored_paper(folder: Path) -> Paper | None:
+    """The paper as the trial in `folder` read it; None if it kept none that can be read."""
+    try:
+        stored = parse_json(read_plain(folder / "paper/paper.json", LARGEST_JSON))
+        return Paper.model_validate(stored["paper"])
+    except (OSError, UsageError, ValueError, KeyError, TypeError):
+        return None

@@ -24,15 +24,14 @@ from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.report import chart, claims_table, comparison, timeline, wording
 from autoreproduce.evaluation.report.audit_page import audit_sentence, difference_rows
 from autoreproduce.evaluation.report.claims_table import paper_tables
-from autoreproduce.evaluation.report.evidence import Evidence, SummaryVersion, history
+from autoreproduce.evaluation.report.evidence import Evidence, SummaryVersion, history, stored_paper
 from autoreproduce.evaluation.report.headline import FRESH, headline, number_name
 from autoreproduce.evaluation.report.specification import specification_curves
 from autoreproduce.evaluation.report.texts import between, diff_lines, fold, markdown
 from autoreproduce.evaluation.report.versions import installed
-from autoreproduce.files.bounded import LARGEST_JSON, parse_json
 from autoreproduce.files.shared import file_inside, read_plain
 from autoreproduce.papers.files import MOST_FIGURES
-from autoreproduce.papers.model import Figure, Paper, png_size
+from autoreproduce.papers.model import Figure, png_size
 from autoreproduce.task import Task
 from autoreproduce.trials.steps import CommandResult, Step, model_results
 
@@ -333,10 +332,7 @@ def paper_figures(found: Evidence) -> list[PaperFigure]:
     if not wanted:
         return []
     home = found.folder / "paper"
-    try:
-        stored = parse_json(read_plain(home / "paper.json", LARGEST_JSON))
-        paper = Paper.model_validate(stored["paper"])
-    except (OSError, UsageError, ValueError, KeyError, TypeError):
+    if (paper := stored_paper(found.folder)) is None:
         return []
     shown = []
     for figure in paper.figures[:MOST_FIGURES]:

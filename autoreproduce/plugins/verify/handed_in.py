@@ -585,9 +585,9 @@ def how_many(claims: Sequence[Claim], paper: Paper) -> list[tuple[str, str]]:
     except ReaderError:
         return []
     lines = [
-        f"{name}: {mine} of the {plural(there, 'number')} in this table "
-        f"{'is' if mine == 1 else 'are'} claimed"
-        for name, mine, there in counted
+        f"{one.name}: {one.claimed} of the {plural(one.numbers, 'number')} in this table "
+        f"{'is' if one.claimed == 1 else 'are'} claimed"
+        for one in counted
     ]
     looked_for = sum(not claim.than for claim in claims)
     if numbers > looked_for:

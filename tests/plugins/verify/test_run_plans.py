@@ -284,6 +284,13 @@ def test_the_page_speaks_of_the_code_and_of_how_much_of_a_table_is_claimed(tmp_p
     page = (done.path / "report.html").read_text()
     assert "first claim" not in page and "estimator / mean" in page
     assert "1 of the 4 numbers in this table is claimed" in page
+    assert "Table 1: 1 of 4 stated numbers was claimed; the others" in page
+    assert done.verdict is not None and done.verdict.tables[0].others == (
+        "estimator / largest: 8.125",
+        "other / mean: 4.5",
+        "other / largest: 9.5",
+    )
+    assert all(f"<li>{other}</li>" in page for other in done.verdict.tables[0].others)
     readme = (done.path / "result/README.md").read_text()
     assert "language models" not in readme and "first claim" not in readme
     assert "run as it is and held against the paper" in readme
