@@ -160,9 +160,10 @@ class StatedResults:
             if not fits:
                 continue
             there, speaks = word_set(plain(sentence)), _RESULT.search(sentence) is not None
-            for claim, number in fits:
-                if speaks or any(named_in(word, there) for word in self.names[claim.id]):
-                    found.append(_leak(claim.id, start, sentence, number))
+            # What stands beside a claimed result and is claimed too is one: "a mean of 0.76,
+            # between 0.60 and 0.92".
+            if speaks or any(named_in(word, there) for c, _ in fits for word in self.names[c.id]):
+                found += [_leak(claim.id, start, sentence, number) for claim, number in fits]
         found += [leak for leak in self._in_own_sentences(text, parts) if leak.id]
         return sorted(set(found), key=lambda leak: (leak.start, leak.id))
 
@@ -364,7 +365,9 @@ _STYLE = (
     r"|approx|sim|simeq|pm|geq?|leq?|gt|lt|rightarrow|to|tiny|small|scriptsize|footnotesize|times"
     r"|cdot|%|,|;|!|:| )"
 )
-_NUMBER_ALONE = re.compile(rf"(?:{_STYLE}|[\d.\s{{}}~^_%±+×·≈<>≤≥→/,−–-])*")
+# A unit in its own style belongs to the number: $0.76 \text{ s}$, $4.2\,\mathrm{m/s}$.
+_UNIT = r"\\(?:text|mathrm|textrm|rm|si|unit)\s*\{[^{}$=]{0,20}\}|\\[,;:!]"
+_NUMBER_ALONE = re.compile(rf"(?:{_STYLE}|{_UNIT}|[\d.\s{{}}~^_%±+×·≈<>≤≥→/,−–-])*")
 _NAME_EQUALS = re.compile(r"([^=≈:<>]*?)(?:=|≈|:|<|>|\\approx|\\geq?|\\leq?)\s*(?:\\mathbf\{)?\s*$")
 _ARGUMENT = re.compile(
     r"\\[A-Za-z]+\*?(?:\{[^{}]*\})*\[[^\[\]]*$"
@@ -395,8 +398,8 @@ class Equations:
     def hold(self, start: int, end: int, names_metric: Callable[[str], bool]) -> bool:
         """True if the number at these places is part of an equation.
 
-        It is not if the equation is nothing but numbers, or what is left of its equals sign
-        `names_metric`.
+        It is not if the equation is nothing but numbers with their units, or what is left of its
+        equals sign `names_metric`, or the words before it do ("the sample size is $n = 122$").
         """
         at = bisect.bisect_right(self._starts, start) - 1
         if at < 0 or self._spans[at][1] < end:
@@ -408,7 +411,12 @@ class Equations:
         if not _NUMBER_ALONE.fullmatch(after):
             return True
         name = _NAME_EQUALS.fullmatch(before)
-        named = name is not None and names_metric(name[1])
+        apart = re.search(
+            r"([^.;:,]{1,40}?)\s+(?:is|was|of|are|at)\s*\$?$", self._text[:first][-60:]
+        )
+        named = name is not None and (
+            names_metric(name[1]) or (apart is not None and names_metric(apart[1]))
+        )
         return not (named or _NUMBER_ALONE.fullmatch(before))
 
 
