@@ -7,6 +7,7 @@ import pytest
 from claim_maker import claim
 
 from autoreproduce.agents.prompts import Own, Prompts
+from autoreproduce.claims.user_claims import read_user_claims
 from autoreproduce.claims.withholding import SEEN, WITHHELD, Withholding, may_have_been_seen
 from autoreproduce.content import folder
 
@@ -92,3 +93,24 @@ def test_a_value_is_withheld_in_the_sentence_it_was_taken_from(
     for number in gone:
         assert not re.search(rf"(?<![\d.]){re.escape(number)}(?!\.?\d)", left)
     assert all(number in left for number in kept)
+
+
+HORIZON = ["mean T_H = 0.76", "minimum T_H = 0.60", "maximum T_H = 0.92", "sample size = 122"]
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        (r"It occurred at a mean time of $0.76 \text{ s}$.", r"time of $# \text{ s}$."),
+        (r"The mean is $0.76\,\mathrm{m/s}$ there.", r"mean is $#\,\mathrm{m/s}$ there."),
+        ("A mean of 0.76 s, all between 0.60 s and 0.92 s.", "of # s, all between # s and # s."),
+        ("The required sample size is $n = 122$, and more.", "size is $n = #$, and more."),
+        (r"We set $\gamma = 0.60$ and $k = 122$.", r"set $\gamma = 0.60$ and $k = 122$."),
+        ("The damping was 0.60 and the mass 0.92.", "was 0.60 and the mass 0.92."),
+    ],
+)
+def test_a_claim_in_the_users_words_is_withheld_with_its_unit_and_its_neighbours(
+    text: str, left: str
+) -> None:
+    claims = read_user_claims(HORIZON)
+    assert Withholding(claims)(text).replace(WITHHELD, "#").endswith(left)

@@ -172,6 +172,10 @@ class _Look(ast.NodeVisitor):
             what = f"{_name(node)} runs what isn't the repository's"
             self.fault = self.fault or f"the driver's line {node.lineno}: {what}"
             return
+        if not starts and not file.endswith((".py", ".ipynb")):
+            what = f"{_name(node)} runs a copy of {file} in Python: call it by its own program"
+            self.fault = self.fault or f"the driver's line {node.lineno}: {what}"
+            return
         self.runs += 1
         if _name(node) not in FILES | {"compile"}:
             self.ran.append(f"{file}: {_shown(node)}{self._made_of(node)}")

@@ -60,7 +60,7 @@ from autoreproduce.plugins.verify.output_places import (
 )
 from autoreproduce.plugins.verify.run_patches import Patched, from_python2, patched
 from autoreproduce.plugins.verify.run_plan import PlannedCommand, RunPlan, data_words, python_for
-from autoreproduce.plugins.verify.runnable import declared_packages, why_it_failed
+from autoreproduce.plugins.verify.runnable import declared_packages, programs_in, why_it_failed
 from autoreproduce.plugins.verify.settings_beside import COLUMNS, settings_beside
 from autoreproduce.plugins.verify.shown_code import (
     MOST_SHOWN,
@@ -406,6 +406,8 @@ class HandedInCode:
         own, there = _kept(trial, "pythons.json", lambda: [own_python(sandbox), pythons()])
         data = Tree(task.data_dir).files()[:100] if task.data_dir else []
         asked |= {"python": own, "pythons": [one for one in there if one != own], "data": data}
+        found = _kept(trial, "programs.json", lambda: programs_in(sandbox, Tree(given)))
+        asked |= {"programs": found}
         asked |= {"cores": self.settings.sandbox.limits.cpus, "failed": None, "error": ""}
         asked |= {"refused": []}
         listed = declared_packages(given, read_text(trial.folder, DATE))

@@ -2,13 +2,16 @@
 run, in one sentence.
 """
 
+import json
 import re
+import shlex
 import shutil
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from autoreproduce.config import Settings
+from autoreproduce.contracts import Sandbox
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.judging.submitted_code import SKIPPED, own_entries
 from autoreproduce.files.tree import Tree
@@ -99,6 +102,35 @@ def _is_local(settings: Settings) -> bool:
     return name in ("bubblewrap", "process") or (
         name == "auto" and why_not("docker", settings) is not None
     )
+
+
+# What runs other languages than Python.
+OTHERS = "Rscript julia octave lua node java g++ gcc gfortran make cmake go rustc"
+R_NAMES = re.compile(
+    r"\b(?:library|require|requireNamespace|loadNamespace)\s*\(\s*[\"']?([A-Za-z][\w.]*)"
+    r"|\b([A-Za-z][\w.]+):::?\w"
+)
+
+
+def programs_in(sandbox: Sandbox, code: Tree) -> list[str]:
+    """The sandbox's programs for other languages; of R, which of the packages that the code names
+    it has and lacks.
+    """
+    ask = f'for one in {OTHERS}; do command -v "$one" >/dev/null && echo "$one"; done'
+    found = sandbox.execute(ask, 60).stdout.split()
+    scripts = [name for name in code.files({".git"}) if name.lower().endswith((".r", ".rmd"))]
+    texts = "\n".join(code.read_text(name) for name in scripts[:100])
+    named = sorted({one or other for one, other in R_NAMES.findall(texts)})[:60]
+    if "Rscript" in found and named:
+        listed = ", ".join(map(json.dumps, named))
+        has = f'for (p in c({listed})) cat(p, nzchar(system.file(package = p)), "\\n")'
+        told = sandbox.execute(shlex.join(["Rscript", "-e", has]), 60).stdout.splitlines()
+        here = [line.split()[0] for line in told if line.split()[1:] == ["TRUE"]]
+        lacks = [one for one in named if one not in here]
+        words = [f"with {', '.join(here)}"] if here else []
+        words += [f"without {', '.join(lacks)}"] if lacks else []
+        found[found.index("Rscript")] = f"Rscript ({'; '.join(words)})"
+    return found
 
 
 def why_it_failed(stderr: str, stopped: str) -> str:

@@ -326,7 +326,9 @@ def test_code_that_wants_a_gpu_says_so(tmp_path: Path) -> None:
     assert done.result.status == "failed" and "it needs a GPU" in done.result.reason
 
 
-R_CODE = """points <- c(1.5, 2.25, 8.125)
+R_CODE = """library(stats)
+stopifnot(!requireNamespace("no.such.package", quietly = TRUE))
+points <- c(1.5, 2.25, 8.125)
 pb <- txtProgressBar(max = 50, style = 3, file = stdout())
 for (i in 1:50) setTxtProgressBar(pb, i)
 close(pb)
@@ -357,8 +359,9 @@ def test_a_program_in_r_runs_where_the_sandbox_has_r(tmp_path: Path, kind: str) 
         done = verify_by_model(
             verify_job(str(code), settings=settings, paper=tmp_path / "paper.md")
         )
-        asked = server.requests[2].prompt
+        planned, asked = server.requests[1].prompt, server.requests[2].prompt
     assert verdict_of(done.path).claims[0].verdict.word == "reproduced"
+    assert "Beside Python there are Rscript (with stats; without no.such.package)" in planned
     assert asked.count("|=====") == 1  # the bar in its last state
     assert (done.path / "report.html").read_text().count("| 100%") <= 1
 

@@ -17,7 +17,16 @@ from autoreproduce.runner.api import resumed
 from autoreproduce.runner.attempt import watched_attempt
 from autoreproduce.runner.settings import load_settings
 
-FILES = ["lib.py", "pack/__init__.py", "pack/fit.py", "fig1.py", "sub/main.py", "README.md"]
+FILES = [
+    "lib.py",
+    "pack/__init__.py",
+    "pack/fit.py",
+    "fig1.py",
+    "sub/main.py",
+    "README.md",
+    "model.R",
+    "sub/fit.jl",
+]
 CALLED = "from lib import mean\nx = first = mean([1])\n"
 GOOD = [
     "from lib import mean\nprint('mean', mean([1.5, 2.25, 8.125]))",
@@ -51,6 +60,11 @@ BAD = [
     (CALLED + "import builtins\nbuiltins.exec('print(1)')", RUN_ELSE),
     (CALLED + "import subprocess\nsubprocess.run(['python', '-c', 'print(1)'])", RUN_ELSE),
     (CALLED + "import os\nos.popen('echo 1')", RUN_ELSE),
+    ("exec(open('model.R').read().replace('<-', '='))", "runs a copy of model.R in Python"),
+    (
+        "text = open('sub/fit.jl').read()\nexec(text.replace('^', '**'), {})",
+        "runs a copy of sub/fit.jl",
+    ),
     ("import runpy\nrunpy.run_path('other.py')", RUN_ELSE),
     ("import runpy\nrunpy.run_path('elsewhere/' + 'x.py')", RUN_ELSE),
     ("import runpy\nfor s in ['a.py']:\n    runpy.run_path(s)", RUN_ELSE),
