@@ -140,6 +140,7 @@ OPENED = {
             "files/unpacking.py",
         ),
         *("trials/program_output.py", "plugins/verify/shown_code.py"),
+        "plugins/verify/runnable.py",
     },
     "a paper and its pictures, below its folder": {
         *("method/literature_review.py", "papers/latex_source.py", "papers/mineru.py"),
