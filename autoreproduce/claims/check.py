@@ -83,12 +83,25 @@ def check_claims(claims: Sequence[Claim], paper: Source | str) -> list[Problem]:
 
 
 def check_in_paper(claims: list[Claim], paper: Paper | str) -> CheckedClaims:
-    """As `check_claims`, of a paper that isn't prepared for look-ups yet."""
+    """As `check_claims`, of a paper that isn't prepared for look-ups yet. A claim whose number
+    stands where it is said to, and only its ± nowhere, is one without ±.
+    """
     source = read_source(paper)
+    claims = [_without_unprinted_spread(claim, source) for claim in claims]
     problems = check_claims(claims, source)
     wrong = {problem.id for problem in problems}
     right = [_with_remark(claim, source) for claim in claims if claim.id not in wrong]
     return CheckedClaims(right, problems)
+
+
+def _without_unprinted_spread(claim: Claim, source: Source) -> Claim:
+    if claim.source != "paper" or claim.spread is None or check_claim(claim, source) is None:
+        return claim
+    bare = claim.model_copy(update={"spread": None})
+    if check_claim(bare, source):
+        return claim
+    said = f"its ± {claim.spread.value:g} isn't printed with it"
+    return bare.model_copy(update={"remark": "; ".join(filter(None, [claim.remark, said]))})
 
 
 def table_names(paper: Paper | str) -> list[tuple[str, ...]]:
@@ -175,7 +188,8 @@ def _with_remark(claim: Claim, source: Source) -> Claim:
     """The claim with what could not be checked of its place, or follows its number, and the
     ± of its sentence.
     """
-    said = [] if claim.corrected is None else [f"misprint: read as {claim.corrected:g}"]
+    said = [claim.remark] if claim.remark else []
+    said += [] if claim.corrected is None else [f"misprint: read as {claim.corrected:g}"]
     if claim.source == "paper" and claim.sentence and claim.spread is None:
         claim = _with_spread(claim, source)
     if claim.source == "paper" and claim.table:

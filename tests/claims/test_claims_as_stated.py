@@ -1,5 +1,7 @@
 """Claims as papers state them: with n, with intervals in the cell or beside it, and in words."""
 
+import re
+
 import pytest
 
 from autoreproduce.claims.check import check_in_paper
@@ -47,16 +49,22 @@ def test_an_interval_may_stand_in_the_cell_or_in_other_columns(fields: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("fields", "says"),
-    [
-        ("row: [LQR], column: [Cost], value: 22.75, interval: [20.5, 23.4]", "stands neither"),
-        ("row: [LQR], column: [Cost], value: 22.75, spread: {value: 0.77, kind: std}", "neither"),
-        ("row: [LQR], column: [CI], value: 22.75", "not 22.75"),
-    ],
+    "spread", ["interval: [20.5, 23.4]", "spread: {value: 0.77, kind: std}", "spread: {value: 9}"]
 )
-def test_an_interval_of_another_row_or_none_is_refused(fields: str, says: str) -> None:
-    [problem] = checked(fields)
-    assert says in problem
+def test_a_spread_of_another_row_or_none_is_dropped_and_its_claim_stays(spread: str) -> None:
+    file = read_claims(
+        "```yaml\n- {metric: cost, direction: lower, scale: raw, table: Table 1, "
+        f"row: [LQR], column: [Cost], value: 22.75, {spread}}}\n```"
+    )
+    checked_in = check_in_paper(list(file.claims), PAPER)
+    [kept] = checked_in.right
+    assert checked_in.problems == [] and kept.spread is None
+    assert re.fullmatch(r"its ± [\d.]+ isn't printed with it", kept.remark)
+
+
+def test_a_number_of_another_cell_is_refused() -> None:
+    [problem] = checked("row: [LQR], column: [CI], value: 22.75")
+    assert "not 22.75" in problem
 
 
 def test_an_interval_that_is_none_is_said() -> None:
