@@ -9,7 +9,7 @@ import bisect
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Protocol
 
@@ -82,11 +82,12 @@ def check_claims(claims: Sequence[Claim], paper: Source | str) -> list[Problem]:
     return [problem for problem in found if problem]
 
 
-def check_in_paper(claims: list[Claim], paper: Paper | str) -> CheckedClaims:
+def check_in_paper(claims: list[Claim], paper: Paper | str, headings: bool = True) -> CheckedClaims:
     """As `check_claims`, of a paper that isn't prepared for look-ups yet. A claim whose number
-    stands where it is said to, and only its ± nowhere, is one without ±.
+    stands where it is said to, and only its ± nowhere, is one without ±. Without `headings` a
+    number in its row is enough where a table is only lines: of a PDF they may be cut apart.
     """
-    source = read_source(paper)
+    source = replace(read_source(paper), headings=headings)
     claims = [_without_unprinted_spread(claim, source) for claim in claims]
     problems = check_claims(claims, source)
     wrong = {problem.id for problem in problems}
@@ -577,7 +578,7 @@ def _check_in_row(claim: Claim, row: TextRow, table: TextTable, source: Source) 
         for number, field in enumerate(row.fields)
         if field.is_value
     ]
-    if not columns:
+    if not columns or not source.headings:
         return _check_anywhere(claim, cells, table, source)
     under = _under(claim.column[-1], cells)
     if not under:

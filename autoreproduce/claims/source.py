@@ -14,12 +14,14 @@ from autoreproduce.papers.tables import tables_in
 @dataclass(frozen=True)
 class Source:
     """One paper: its texts as they are, the tables of each form that was read, and the text in
-    which the tables of a form have their places.
+    which the tables of a form have their places. `headings`: whether the columns of a table that's
+    only lines are known by the words above them.
     """
 
     raw: tuple[str, ...]
     forms: tuple[tuple[Table, ...], ...]
     places: tuple[str, ...]
+    headings: bool = True
 
     @cached_property
     def texts(self) -> tuple[str, ...]:

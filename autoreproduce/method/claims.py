@@ -240,6 +240,13 @@ class ClaimsReader:
 
     def remaining(self, why: str) -> FrozenClaims:
         """What the replies had that is right, with warnings of the rest."""
+        known = {claim.id for claim in self.accepted}
+        late = [one for one in {c.id: c for c in self.unplaced}.values() if one.id not in known]
+        if late:
+            found = confined(check_in_paper, late, self.paper, False, what="the paper")
+            self.accepted += found.right
+            taken = {claim.id for claim in found.right}
+            self.refused = [one for one in self.refused if one.partition(": ")[0] not in taken]
         warnings = [f"a claim was left out: {problem}" for problem in self.refused]
         if self.accepted:
             return self.frozen(self._file(), warnings)

@@ -138,6 +138,15 @@ def test_what_the_line_does_not_say_is_refused(fields: dict[str, Any], words: st
     assert words in problem_of(of_line(**fields))
 
 
+def test_where_headings_may_be_cut_apart_a_number_in_its_row_is_enough() -> None:
+    other = of_line(column=("Accuracy on moons",))
+    elsewhere = of_line(99.0, id="other", column=("Accuracy",))
+    assert [one.id for one in check_in_paper([other, elsewhere], PAPER).right] == []
+    late = check_in_paper([other, elsewhere], PAPER, False)
+    assert [(one.id, one.remark) for one in late.right] == [("ours", "column unchecked")]
+    assert [one.id for one in late.problems] == ["other"]
+
+
 def test_a_column_that_cannot_be_checked_is_a_remark_of_the_claim() -> None:
     wrapped = "Zeta: free steps (ours) 74.6±0.81 82.9±0.40 80.8±0.58"  # of two lines
     free = of_line(74.6, id="free", row=("Zeta: free steps (ours)",), line=wrapped)
