@@ -82,12 +82,21 @@ def check_claims(claims: Sequence[Claim], paper: Source | str) -> list[Problem]:
     return [problem for problem in found if problem]
 
 
-def check_in_paper(claims: list[Claim], paper: Paper | str, headings: bool = True) -> CheckedClaims:
+def check_in_paper(claims: list[Claim], paper: Paper | str) -> CheckedClaims:
     """As `check_claims`, of a paper that isn't prepared for look-ups yet. A claim whose number
-    stands where it is said to, and only its ± nowhere, is one without ±. Without `headings` a
-    number in its row is enough where a table is only lines: of a PDF they may be cut apart.
+    stands where it is said to, and only its ± nowhere, is one without ±.
     """
-    source = replace(read_source(paper), headings=headings)
+    return _checked(claims, read_source(paper))
+
+
+def check_without_headings(claims: list[Claim], paper: Paper | str) -> CheckedClaims:
+    """The same, where a number in its row is enough if a table is only lines: of a PDF the words
+    above a column may be cut apart.
+    """
+    return _checked(claims, replace(read_source(paper), headings=False))
+
+
+def _checked(claims: Sequence[Claim], source: Source) -> CheckedClaims:
     claims = [_without_unprinted_spread(claim, source) for claim in claims]
     problems = check_claims(claims, source)
     wrong = {problem.id for problem in problems}

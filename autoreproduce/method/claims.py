@@ -12,7 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from autoreproduce.claims.check import check_in_paper, readable_tables, table_names
+from autoreproduce.claims.check import (
+    check_in_paper,
+    check_without_headings,
+    readable_tables,
+    table_names,
+)
 from autoreproduce.claims.claim import CLAIMS, KEY, Claim, ClaimsFile, claims_of, not_stated
 from autoreproduce.claims.replies import read_claims, read_fenced
 from autoreproduce.claims.user_claims import (
@@ -243,7 +248,7 @@ class ClaimsReader:
         known = {claim.id for claim in self.accepted}
         late = [one for one in {c.id: c for c in self.unplaced}.values() if one.id not in known]
         if late:
-            found = confined(check_in_paper, late, self.paper, False, what="the paper")
+            found = confined(check_without_headings, late, self.paper, what="the paper")
             self.accepted += found.right
             taken = {claim.id for claim in found.right}
             self.refused = [one for one in self.refused if one.partition(": ")[0] not in taken]

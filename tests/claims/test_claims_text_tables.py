@@ -7,7 +7,13 @@ from claim_maker import claim, std
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autoreproduce.claims.check import ReadableTables, check_claim, check_in_paper, readable_tables
+from autoreproduce.claims.check import (
+    ReadableTables,
+    check_claim,
+    check_in_paper,
+    check_without_headings,
+    readable_tables,
+)
 from autoreproduce.claims.withholding import WITHHELD, blank_values
 from autoreproduce.papers.plain import plain
 from autoreproduce.papers.table_lines import text_tables_in
@@ -142,7 +148,7 @@ def test_where_headings_may_be_cut_apart_a_number_in_its_row_is_enough() -> None
     other = of_line(column=("Accuracy on moons",))
     elsewhere = of_line(99.0, id="other", column=("Accuracy",))
     assert [one.id for one in check_in_paper([other, elsewhere], PAPER).right] == []
-    late = check_in_paper([other, elsewhere], PAPER, False)
+    late = check_without_headings([other, elsewhere], PAPER)
     assert [(one.id, one.remark) for one in late.right] == [("ours", "column unchecked")]
     assert [one.id for one in late.problems] == ["other"]
 

@@ -231,6 +231,7 @@ class Tools:
             **({"replayed": replay_words(replayed)} if replayed is not None else {}),
             "counts": dict(Counter(one.word for one in rows)),
             "more": [f"{SCHEME}{trial}/{name}" for name in ("claims", "report")],
+            "data": str(folder / "result.json"),
         }
         lists = {
             "reasons": list(headline(evidence, evidence.task()).reasons),
@@ -331,7 +332,8 @@ def shown(state: JobState) -> dict[str, Any]:
         answer["notes"] = [note.get("text") for note in notes[-5:]]
     if ended := by_event.get("result"):
         answer["results"] = [_result_row(line) for line in ended]
-    if results := [*by_event.get("", []), *by_event.get("audit", [])]:
+    audits = [_audit_row(line) for line in by_event.get("audit", [])]
+    if results := [*by_event.get("", []), *audits]:
         answer["result"] = results[0] if len(results) == 1 else results
     if state.errors and not state.running:
         answer["errors"] = clean(state.errors)
@@ -424,6 +426,21 @@ def _result_row(line: dict[str, Any]) -> dict[str, Any]:
     row = {name: line.get(name) for name in RESULT_FIELDS}
     trial = Path(str(line.get("folder", ""))).name
     return {"trial": trial, **row, "report": line.get("report")}
+
+
+def _audit_row(line: dict[str, Any]) -> dict[str, Any]:
+    """An audit by its differences, those that can move a number first, and the file with all."""
+    found = sorted(line.get("differences", []), key=lambda one: one.get("moves") == "no")
+    places = [f"{one['file']}:{one['first']}" if one.get("file") else "absent" for one in found]
+    differences = [
+        f"{place} (moves a number: {one.get('moves')}, {one.get('sure')} confidence): "
+        f"the code {cut(str(one.get('does')), 160)}; the paper: {cut(str(one.get('says')), 120)}"
+        for place, one in zip(places, found, strict=True)
+    ]
+    kept = {name: line.get(name) for name in ("sentence", "cost", "problem") if line.get(name)}
+    counts = {name: len(line.get(name, [])) for name in ("agreements", "beside", "dropped")}
+    file = str(Path(str(line.get("folder", ""))) / "audit.json")
+    return {**kept, "differences": differences, **counts, "data": file}
 
 
 def mcp_server(settings: Settings) -> Any:

@@ -272,11 +272,10 @@ def test_code_is_audited_without_being_run(in_folder: Path) -> None:
             found = tools.audit_code("code", paper="paper.md")
         assert len(server.requests) == 2
     [difference] = found["result"]["differences"]
-    assert (difference["file"], difference["first"], difference["says"]) == (
-        "train.py",
-        2,
-        "200 epochs",
-    )
+    assert difference.startswith("train.py:2 (moves a number: yes, ")
+    assert difference.endswith("the code 20; the paper: 200 epochs")
+    whole = json.loads(Path(found["result"]["data"]).read_text())
+    assert whole["differences"][0]["code"] == "EPOCHS = 20"
     assert "1 place, which can move a number" in found["result"]["sentence"]
     assert not list(in_folder.rglob("ran"))
     with pytest.raises(UsageError, match="isn't a file below"):
