@@ -61,7 +61,8 @@ def kind_of(path: str) -> str:
     form (README.txt, readme.en) "readme".
     """
     name = PurePosixPath(path)
-    if name.name.lower().startswith("readme") and name.suffix.lower() not in KINDS:
+    known = {*KINDS, ".md", ".rst"}  # by these a README is found anyway
+    if name.name.lower().startswith("readme") and name.suffix.lower() not in known:
         return "readme"
     return name.suffix.lower() or name.name.lower()
 
