@@ -1,5 +1,6 @@
 """Readings that contradict the text, that move nothing, and that move numbers to the middle."""
 
+import math
 from typing import Any
 
 import pytest
@@ -170,3 +171,21 @@ def test_what_the_paper_states_may_have_an_alternative_that_contradicts_it() -> 
         )
     plain = OpenChoice(name="a", what="a", default=1, alternatives=(Alternative(value=2, why="w"),))
     assert "against_text" not in freeze_readings([plain])  # old digests stay
+
+
+@pytest.mark.parametrize(
+    ("paper", "n", "seeds", "word"),
+    [
+        (0.62, None, False, "untestable"),  # a single one of forty may be it, their mean isn't
+        (0.50, None, False, "reproduced"),  # about the mean of forty
+        (0.62, None, True, "reproduced"),  # each value is a whole experiment with another seed
+        (0.62, 40, False, "close"),  # said to be of forty: no single one counts
+    ],
+)
+def test_a_list_of_one_run_is_its_mean_where_the_paper_does_not_say_of_how_many(
+    paper: float, n: int | None, seeds: bool, word: str
+) -> None:
+    values = tuple(0.5 + 0.2 * math.sin(k) for k in range(1, 41))
+    measured = MeasuredAs(values=values, seeds=tuple(range(40)) if seeds else ())
+    one = claim(paper, scale="raw", printed=f"{paper:g}", n=n, direction="match")
+    assert judge(one, measured, rules=Rules()).word == word

@@ -206,10 +206,12 @@ def judge(
         claim = claim.model_copy(update={"spread": None, "n": None}) if own_run else claim
         ignored = alike > 1 and measured.seeded
         # a number of each seed is as much a mean as the paper's; what one run lists are single runs
-        of_mean = 1 if measured.seeds or over_replicates(claim) else claim.n or 1
+        listed = not measured.seeds and not over_replicates(claim)
+        of_mean = claim.n or 1 if listed else 1
         found = _Comparison(
-            claim, values, measured.items, baseline, rules, draws, of_mean, ignored, own_run
-        ).verdict()
+            claim, values, measured.items, baseline, rules, draws, of_mean, ignored, own_run,
+            unsaid=listed and not claim.n,
+        ).verdict()  # fmt: skip
     if factor == 1 and alike == 1:
         return found
     times = f"{'times' if factor > 1 else 'divided by'} 100: " if factor != 1 else ""
@@ -239,6 +241,7 @@ class _Comparison:
     of_mean: int = 1  # of so many of our values the paper's number is the mean
     same_for_seeds: bool = False  # runs that were given different seeds gave one number
     own_run: bool = False  # the run's other numbers are the paper's, digit for digit
+    unsaid: bool = False  # one run lists our values, and the paper doesn't say of how many its is
 
     @cached_property
     def mean(self) -> float:
@@ -338,10 +341,22 @@ class _Comparison:
             why = f"{self.gap:.4g} away; {chance}"
             return ("reproduced", why) if draws.known else ("close", f"{why}; ours are few")
         if self.seeds and self.seeds.inside:
-            return "reproduced", self.seeds.why
+            return self._word_among_seeds(self.seeds)
         if self.inside and at_most(self.gap, self.cap):
             return self._word_inside()
         return None
+
+    def _word_among_seeds(self, seeds: Distribution) -> tuple[Word, str]:
+        """The verdict on a number inside what many gave: reproduced, unless they are one run's own
+        list, of which the mean is meant, and only single ones reach so far.
+        """
+        means = over_seeds(self.claim, self.values, len(self.values)) if self.unsaid else None
+        if means is None or means.inside:
+            return "reproduced", seeds.why
+        return "untestable", (
+            f"{seeds.why}, but as the mean of as many at percentile {means.percentile:.3g}; the "
+            "paper doesn't say of how many its number is"
+        )
 
     def _word_missed(self) -> tuple[Word, str]:
         """The verdict on a number that chance and rounding don't explain."""
