@@ -158,9 +158,10 @@ class Tools:
         """Run code that exists, and hold what it gives and what it does against its paper; returns
         at once with a job, whose trial `verdict` is asked for when it has ended.
 
-        `code`: a folder, archive, file or https git address. `paper`: a file, else `arxiv`: an id.
-        `experiment`: whose numbers ("Table 2"); none for the whole paper. `claim`: the paper's
-        numbers, "ROW: METRIC = VALUE". `run`: a bash line that runs it, if it is known.
+        `code`: a folder, archive or file below the folder where this server was started, or an
+        https git address. `paper`: a file there, else `arxiv`: an id. `experiment`: whose numbers,
+        "Table 2" or in words; none for the whole paper. `claim`: the paper's numbers, "ROW: METRIC
+        = VALUE". `run`: a bash line that runs it, if it is known.
         """
         given = {"paper": own_path(self.here, paper), "arxiv": arxiv, "experiment": experiment}
         arguments = [f"--{name}={value}" for name, value in {**given, "run": run}.items() if value]
@@ -329,7 +330,7 @@ def shown(state: JobState) -> dict[str, Any]:
     if state.running:
         answer |= {"last_line": last_line(state), "seconds_left": _seconds_left(phases)}
     if notes := by_event.get("note"):
-        answer["notes"] = [note.get("text") for note in notes[-5:]]
+        answer["notes"] = [cut(str(note.get("text")), 300) for note in notes[-5:]]
     if ended := by_event.get("result"):
         answer["results"] = [_result_row(line) for line in ended]
     audits = [_audit_row(line) for line in by_event.get("audit", [])]
