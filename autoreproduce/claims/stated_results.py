@@ -366,7 +366,7 @@ _STYLE = (
     r"|cdot|%|,|;|!|:| )"
 )
 # A unit in its own style belongs to the number: $0.76 \text{ s}$, $4.2\,\mathrm{m/s}$.
-_UNIT = r"\\(?:text|mathrm|textrm|rm|si|unit)\s*\{[^{}$=]{0,20}\}|\\[,;:!]"
+_UNIT = r"\\(?:text|mathrm|textrm|rm|si|unit)\s*\{[^{}$=]{0,20}\}"
 _NUMBER_ALONE = re.compile(rf"(?:{_STYLE}|{_UNIT}|[\d.\s{{}}~^_%±+×·≈<>≤≥→/,−–-])*")
 _NAME_EQUALS = re.compile(r"([^=≈:<>]*?)(?:=|≈|:|<|>|\\approx|\\geq?|\\leq?)\s*(?:\\mathbf\{)?\s*$")
 _ARGUMENT = re.compile(

@@ -22,7 +22,8 @@ RUNS = {".py", ".ipynb", ".sh", ".bash"}
 LANGUAGES = {
     ".r": "R", ".rmd": "R", ".jl": "Julia", ".m": "MATLAB", ".do": "Stata", ".java": "Java",
     ".scala": "Scala", ".c": "C", ".cc": "C++", ".cpp": "C++", ".cu": "CUDA", ".rs": "Rust",
-    ".go": "Go", ".js": "JavaScript", ".ts": "TypeScript", ".lua": "Lua", ".f90": "Fortran",
+    ".rnw": "R", ".go": "Go", ".js": "JavaScript", ".ts": "TypeScript", ".lua": "Lua",
+    ".f90": "Fortran",
 }  # fmt: skip
 # What runs a language without a compiler to find first, and Debian's packages that have it.
 PROGRAMS = {"R": ("Rscript", "r-base-core r-recommended"), "Lua": ("lua", "lua5.4")}
@@ -106,6 +107,7 @@ def _is_local(settings: Settings) -> bool:
 
 # What runs other languages than Python.
 OTHERS = "Rscript julia octave lua node java g++ gcc gfortran make cmake go rustc"
+R_FILES = (".r", ".rmd", ".rnw", ".qmd")
 R_NAMES = re.compile(
     r"\b(?:library|require|requireNamespace|loadNamespace)\s*\(\s*[\"']?([A-Za-z][\w.]*)"
     r"|\b([A-Za-z][\w.]+):::?\w"
@@ -118,7 +120,7 @@ def programs_in(sandbox: Sandbox, code: Tree) -> list[str]:
     """
     ask = f'for one in {OTHERS}; do command -v "$one" >/dev/null && echo "$one"; done'
     found = sandbox.execute(ask, 60).stdout.split()
-    scripts = [name for name in code.files({".git"}) if name.lower().endswith((".r", ".rmd"))]
+    scripts = [name for name in code.files({".git"}) if name.lower().endswith(R_FILES)]
     texts = "\n".join(code.read_text(name) for name in scripts[:100])
     named = sorted({one or other for one, other in R_NAMES.findall(texts)})[:60]
     if "Rscript" in found and named:

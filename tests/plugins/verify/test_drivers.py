@@ -26,6 +26,8 @@ FILES = [
     "README.md",
     "model.R",
     "sub/fit.jl",
+    "book.Rnw",
+    "bin/run",
 ]
 CALLED = "from lib import mean\nx = first = mean([1])\n"
 GOOD = [
@@ -42,6 +44,7 @@ GOOD = [
     "import importlib\nfit = importlib.import_module('pack.fit')\nprint(fit.run())",
     "import subprocess, sys\nsubprocess.run([sys.executable, '../sub/main.py'], check=True)",
     "import fig1\nprint('height', fig1.height)",
+    "exec(open('bin/run').read())",
     "first, rest = open('fig1.py').read().split('# 2')\nfor part, name in ((first, 'a'), (rest, 'b')):\n    exec(part)",
     "import re, lib\nmodel = lib.load('m')\nmodel.eval()\nprint(model.run(re.compile('a+')))",
     "from lib import run, sets\njobs = []\nfor name in sets:\n    jobs += [(name, i) for i in range(5)]\nfor job in jobs:\n    print(run(*job, seed=job[1]))",
@@ -60,6 +63,7 @@ BAD = [
     (CALLED + "import builtins\nbuiltins.exec('print(1)')", RUN_ELSE),
     (CALLED + "import subprocess\nsubprocess.run(['python', '-c', 'print(1)'])", RUN_ELSE),
     (CALLED + "import os\nos.popen('echo 1')", RUN_ELSE),
+    ("exec(open('book.Rnw').read().replace('<-', '='))", "runs a copy of book.Rnw in Python"),
     ("exec(open('model.R').read().replace('<-', '='))", "runs a copy of model.R in Python"),
     (
         "text = open('sub/fit.jl').read()\nexec(text.replace('^', '**'), {})",
