@@ -196,7 +196,7 @@ class ReadingsVerdict(Frozen):
         errors = {name: one.distance for name, one in default.claims.items()}
         random = any(error is not None for error in errors.values())
         turned = [
-            errors[name]
+            errors.get(name)
             for name in names
             if _STRENGTH[result.of_claim(name)] > _STRENGTH[default.of_claim(name)]
         ]

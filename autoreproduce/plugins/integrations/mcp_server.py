@@ -438,7 +438,9 @@ def _audit_row(line: dict[str, Any]) -> dict[str, Any]:
         f"the code {cut(str(one.get('does')), 160)}; the paper: {cut(str(one.get('says')), 120)}"
         for place, one in zip(places, found, strict=True)
     ]
-    kept = {name: line.get(name) for name in ("sentence", "cost", "problem") if line.get(name)}
+    kept = {
+        name: line.get(name) for name in ("sentence", "cost", "problem", "unread") if line.get(name)
+    }
     counts = {name: len(line.get(name, [])) for name in ("agreements", "beside", "dropped")}
     file = str(Path(str(line.get("folder", ""))) / "audit.json")
     return {**kept, "differences": differences, **counts, "data": file}
