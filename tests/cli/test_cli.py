@@ -222,7 +222,7 @@ def test_every_option_says_what_it_does(name: str) -> None:
             "reproduce takes a paper as an option: write --paper paper.tex",
         ),
         (["lineage", "2301.12664"], "lineage takes a paper as an option: write --arxiv 2301.12664"),
-        (["verify", "code", "my paper.pdf"], "an option: write --paper 'my paper.pdf'"),
+        (["lineage", "my paper.pdf"], "an option: write --paper 'my paper.pdf'"),
         (["paper.tex"], "paper.tex isn't a command: a paper is given by --paper paper.tex"),
         (["2301.12664"], "isn't a command: a paper is given by --arxiv 2301.12664"),
         (["verify", "paper.tex"], "paper.tex is a paper, and no code: name the code first, and"),
