@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from autoreproduce.claims.check import (
+    Problem,
     check_in_paper,
     check_without_headings,
     readable_tables,
@@ -189,7 +190,8 @@ class ClaimsReader:
         )
         self.title = paper.title or task.title
         self.accepted: list[Claim] = []
-        self.refused: list[str] = []
+        self.unreadable: list[str] = []
+        self.refused: list[Problem] = []  # of claims that aren't what the paper says
         self.unplaced: list[Claim] = []
         self.notes: list[PaperNote] = []
         self.unquoted: list[str] = []
@@ -214,15 +216,19 @@ class ClaimsReader:
             keys=[claim.id for claim in self.accepted],
         )
         new = not_stated(self.accepted, file.claims)
-        self.refused = unreadable
+        self.unreadable, self.refused = unreadable, []
         if new:
             checked = confined(check_in_paper, new, self.paper, what="the paper")
             self.accepted += checked.right
             self.unplaced += [claim for claim in new if claim not in checked.right]
-            self.refused = [*unreadable, *map(str, checked.problems)]
-        if self.refused:
-            raise CommandError("; ".join(self.refused) + self._taken)
+            self.refused = checked.problems
+        if wrong := self._wrong:
+            raise CommandError("; ".join(wrong) + self._taken)
         return self._file() if self.accepted else file
+
+    @property
+    def _wrong(self) -> list[str]:
+        return [*self.unreadable, *map(str, self.refused)]
 
     @property
     def _taken(self) -> str:
@@ -251,15 +257,15 @@ class ClaimsReader:
             found = confined(check_without_headings, late, self.paper, what="the paper")
             self.accepted += found.right
             taken = {claim.id for claim in found.right}
-            self.refused = [one for one in self.refused if one.partition(": ")[0] not in taken]
-        warnings = [f"a claim was left out: {problem}" for problem in self.refused]
+            self.refused = [problem for problem in self.refused if problem.id not in taken]
+        warnings = [f"a claim was left out: {problem}" for problem in self._wrong]
         if self.accepted:
             return self.frozen(self._file(), warnings)
         reason = "none of the numbers that were named could be found at its place in the paper"
         file = ClaimsFile(
             paper=self.title,
             experiment=self.experiment,
-            none_because=reason if self.refused else f"they could not be read ({why})",
+            none_because=reason if warnings else f"they could not be read ({why})",
         )
         return self.frozen(file, warnings or [f"no claims: {file.none_because}"])
 
