@@ -25,14 +25,14 @@ from autoreproduce.errors import ReaderError, SandboxError, UsageError
 from autoreproduce.evaluation.outside_run import OutsideRun
 from autoreproduce.evaluation.report.audit_page import audited_sentence
 from autoreproduce.evaluation.report.evidence import read_choices, stored_paper
-from autoreproduce.evaluation.report.verdict_words import so_far
+from autoreproduce.evaluation.report.verdict_words import led_by, so_far
 from autoreproduce.evaluation.report.verdict_words import verdict as verdict_in_words
 from autoreproduce.evaluation.submission import TREE
 from autoreproduce.evaluation.verdict import SeedUse, judge_trial, with_tested
 from autoreproduce.files.confined import confined
 from autoreproduce.files.notebooks import LARGEST_NOTEBOOK, changed_notebook
 from autoreproduce.files.tree import Tree
-from autoreproduce.runner.last_look import AFTER, Laboratory, LastLook
+from autoreproduce.runner.last_look import AFTER, Laboratory, LastLook, missed
 from autoreproduce.runner.late_findings import add_printed_constants
 from autoreproduce.runner.reached import PROBE, with_probe
 from autoreproduce.runner.readings import reading_verdict
@@ -129,7 +129,8 @@ def conclude(
         result.audit = with_effects(
             result.audit, repeater, runs, settings, partial(judge, tested=1)
         )
-    result.sentence = audited_sentence(found.sentence, result)
+    explained = confirmed[0].rstrip(".") if confirmed and missed(found) else ""
+    result.sentence = audited_sentence(led_by(explained, found.sentence), result)
     moved = result.audit is not None and result.audit.moving and found.level == "good"
     result.level = "mixed" if moved else found.level
 

@@ -26,6 +26,8 @@ from autoreproduce.audit.find import readable, shown_first
 from autoreproduce.claims.choices import Value
 from autoreproduce.claims.differences import Replacement
 from autoreproduce.claims.readings import label, readings_of, single_readings
+from autoreproduce.claims.verdicts.comparable import half_digit
+from autoreproduce.claims.verdicts.readings import TAIL, by_luck
 from autoreproduce.errors import AutoReproduceError, CommandError, ModelError
 from autoreproduce.evaluation.report.claims_table import claim_rows, measured_text, own_claims
 from autoreproduce.evaluation.report.verdict_words import so_far
@@ -36,7 +38,9 @@ from autoreproduce.runner.readings import late_run
 
 if TYPE_CHECKING:
     from autoreproduce.claims.choices import Choice
+    from autoreproduce.claims.claim import Claim
     from autoreproduce.claims.readings import OpenChoice
+    from autoreproduce.claims.verdicts.one_claim import Verdict
     from autoreproduce.claims.verdicts.trial_verdict import JudgedClaim, SeedRun, TrialVerdict
     from autoreproduce.config import Settings
     from autoreproduce.models import Models
@@ -111,7 +115,7 @@ class LastLook:
     models: Models
     budget: Budget
     lost: str = field(default="", init=False)  # to a broken connection
-    confirmed: dict[str, int] = field(default_factory=dict, init=False)  # numbers reached by each
+    confirmed: dict[str, int] = field(default_factory=dict, init=False)  # numbers that each reaches
 
     def remarks(
         self, found: TrialVerdict, choices: Sequence[Choice], laboratory: Laboratory | None
@@ -198,8 +202,8 @@ class LastLook:
         )
 
     def _outcome(self, one: Try, laboratory: Laboratory) -> str:
-        """What a try gave, beside the default's run with the same seed; confirmed if it reaches
-        more of the paper's numbers.
+        """What a try gave, beside the default's run with the same seed; confirmed if it explains
+        what that misses.
         """
         which = ", which the text doesn't say" if one.against_text else ""
         what = " ".join(one.what.split()) + which
@@ -220,11 +224,14 @@ class LastLook:
             if (one.edit)
             else ""
         )
-        counts = [sum(one.verdict.word == "reproduced" for one in each) for each in (before, after)]
-        if counts[1] > counts[0]:
+        if explains(before, after):
+            counts = [_reached(before), _reached(after)]
+            part = "Explained" if counts[1] == len(after) else "Explained in part"
+            numbers = f"{counts[1]} of {len(after)} numbers" if len(after) > 1 else "the number"
             confirmed = (
-                f"After the fact, one run reached {counts[1]} of {len(after)} numbers instead of "
-                f"{counts[0]}, which no verdict counts: {what}."
+                f"{part} after the fact: {what} (one run reached {numbers}"
+                + (f" instead of {counts[0]}" if len(after) > 1 else "")
+                + ", which no verdict counts)."
             )
             self.confirmed[confirmed] = counts[1]
         return f"{named}. {shown}{_counted(before, after)}.{edit}"
@@ -278,10 +285,47 @@ def _is_claimed(value: float, found: TrialVerdict) -> bool:
     )
 
 
+def explains(before: Sequence[JudgedClaim], after: Sequence[JudgedClaim]) -> bool:
+    """Whether one run reaches more of the paper's numbers than another, by more than the luck of a
+    draw, and takes none of them further away.
+    """
+    old = {one.claim.id: one.verdict for one in before}
+    random = any(verdict.distance is not None for verdict in old.values())
+    known = [(one.claim, old[one.claim.id], one.verdict) for one in after if one.claim.id in old]
+    gained = [
+        was.distance for _, was, now in known if now.word == "reproduced" and was.word != now.word
+    ]
+    return (
+        _reached(after) > _reached(before)
+        and not by_luck(gained, random=random)
+        and not any(_further(*one, random=random) for one in known)
+    )
+
+
+def _further(claim: Claim, was: Verdict, now: Verdict, *, random: bool) -> bool:
+    """Whether a number lies further from the paper's, by more than chance or its last digit."""
+    if was.distance is not None and now.distance is not None:
+        return now.distance > max(was.distance, TAIL)
+    if now.word == "reproduced" or was.mean is None:
+        return False
+    if random or now.mean is None:
+        return was.word == "reproduced" or now.mean is None
+    gaps = [abs(one.difference or 0.0) for one in (was, now)]
+    return gaps[1] > gaps[0] + half_digit(claim)
+
+
+def _reached(claims: Sequence[JudgedClaim]) -> int:
+    return sum(one.verdict.word == "reproduced" for one in claims)
+
+
 def _moved(before: Sequence[JudgedClaim], after: Sequence[JudgedClaim]) -> str:
     """The numbers that moved, each with its word, and with the one that it had."""
     words = {one.claim.id: one.verdict for one in before}
-    moved = [one for one in after if words[one.claim.id].mean != one.verdict.mean]
+    moved = [
+        one
+        for one in after
+        if one.claim.id in words and words[one.claim.id].mean != one.verdict.mean
+    ]
     given = [
         f"{one.claim.title} {measured_text(one)} ({one.verdict.text}"
         + (f", before {old})" if (old := words[one.claim.id].text) != one.verdict.text else ")")
@@ -295,7 +339,7 @@ def _moved(before: Sequence[JudgedClaim], after: Sequence[JudgedClaim]) -> str:
 
 def _counted(before: Sequence[JudgedClaim], after: Sequence[JudgedClaim]) -> str:
     """How many numbers are reached, and how well all fit, if that has changed."""
-    counts = [sum(one.verdict.word == "reproduced" for one in each) for each in (before, after)]
+    counts = [_reached(before), _reached(after)]
     said = ""
     if counts[0] != counts[1]:
         said = f"; {counts[1]} of {len(after)} numbers are reached, where {counts[0]} were"

@@ -6,9 +6,11 @@ import pytest
 from claim_maker import claim
 from two_experiments import opened, verdict
 
+from autoreproduce.claims.verdicts.comparable import MeasuredAs
+from autoreproduce.claims.verdicts.one_claim import judge
 from autoreproduce.claims.verdicts.trial_verdict import JudgedClaim
 from autoreproduce.errors import CommandError
-from autoreproduce.runner.last_look import Look, Try, check_try, missed
+from autoreproduce.runner.last_look import Look, Try, check_try, explains, missed
 
 MAIN = (
     "def variance(x):\n    return x / 10\n\nSCALE = 0.501\nprint(variance(3))\nprint(variance(4))\n"
@@ -70,3 +72,33 @@ def test_a_reading_alone_is_a_try_and_four_are_the_most() -> None:
 def test_it_looks_only_where_no_registered_reading_says_why() -> None:
     assert not missed(verdict())  # Table 1 is decided by ridge
     assert missed(verdict().model_copy(update={"readings": None}))
+
+
+def judged(*values: float, errors: float | None = None) -> list[JudgedClaim]:
+    """Claims of 94.3 each, by one run that gave `values`; `errors` that each lies away."""
+    claims = [claim(94.3, id=str(place), printed="94.3") for place in range(len(values))]
+    verdicts = [
+        judge(one, MeasuredAs(values=(value,))).model_copy(
+            update={} if errors is None else {"distance": errors}
+        )
+        for one, value in zip(claims, values, strict=True)
+    ]
+    return [JudgedClaim(claim=c, verdict=v) for c, v in zip(claims, verdicts, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "true"),
+    [
+        (judged(80.0, 70.0), judged(94.3, 94.3), True),
+        (judged(80.0, 70.0), judged(94.3, 70.04), True),  # no printed digit says more
+        (judged(80.0, 70.0), judged(80.0, 90.0), False),  # nearer, and reached none
+        (judged(80.0, 70.0), judged(94.3, 69.0), False),  # one is reached, one is further away
+        (judged(80.0, 94.3), judged(94.3, 60.0), False),
+        (judged(80.0, 70.0, errors=9.0), judged(94.3, 70.0, errors=0.1), True),
+        (judged(94.0, 70.0, errors=1.0), judged(94.3, 70.0, errors=0.1), False),  # by chance
+    ],
+)
+def test_what_explains_a_miss_reaches_more_and_takes_none_further_away(
+    before: list[JudgedClaim], after: list[JudgedClaim], true: bool
+) -> None:
+    assert explains(before, after) is true

@@ -231,14 +231,18 @@ def test_a_try_that_reaches_the_number_is_said_first(tmp_path: Path) -> None:
     with chat_server(replies) as server:
         found = attempt(tmp_path, server.base_url)
     said = (
-        "After the fact, one run reached 1 of 1 numbers instead of 0, which no verdict counts: "
-        "half the squares, which the text doesn't say."
+        "Explained after the fact: half the squares, which the text doesn't say (one run reached "
+        "the number, which no verdict counts)"
     )
-    assert found.verdict is not None and found.verdict.confirmed == (said,)
+    assert found.verdict is not None and found.verdict.confirmed == (f"{said}.",)
     assert found.verdict.overall.word == "not reproduced"
+    assert found.result.sentence.startswith(f"{said}; not reproduced: the paper says 0.501")
     hero, _, rest = found.report.read_text().partition('<nav aria-label="Contents">')
     assert said.replace("'", "&#39;") in hero and "After the fact" in rest
-    assert ("why", said) in summary(found.result, found.path)[1]
+    first, facts = summary(found.result, found.path)
+    assert first.sentence == found.result.sentence and ("why", f"{said}.") not in facts
+    again = attempt(tmp_path, server.base_url, seeds=2)  # without a model: the look stands
+    assert again.result.sentence.startswith(f"{said}; not reproduced: the paper says 0.501")
 
 
 @pytest.mark.slow

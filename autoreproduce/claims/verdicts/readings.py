@@ -16,7 +16,7 @@ curve analysis", Nature Human Behaviour 4, 2020).
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 from pydantic import Field
@@ -153,6 +153,19 @@ class ReadingsVerdict(Frozen):
         own = {name: self._of(name) for name in self.experiments}
         return [name for name, ids in own.items() if self._better(_within(name), ids)]
 
+    def explaining(self) -> dict[str, list[str]]:
+        """The ids of claims that the default misses, by what alone reproduces them."""
+        found: dict[str, list[str]] = {}
+        for name in self.results[0].claims if self.results else ():
+
+            def reached(result: ReadingResult, name: str = name) -> Reached:
+                return result.of_claim(name)
+
+            better = self._better(reached, [name])
+            if better is not None and reached(better) == "reproduced":
+                found.setdefault(self._only(better), []).append(name)
+        return found
+
     @property
     def default_named(self) -> str:
         """The default: the one in the text, if the text contradicts all others that ran."""
@@ -200,7 +213,7 @@ class ReadingsVerdict(Frozen):
             for name in names
             if _STRENGTH[result.of_claim(name)] > _STRENGTH[default.of_claim(name)]
         ]
-        return all(error < TAIL if error is not None else random and once for error in turned)
+        return by_luck(turned, random=random and once)
 
     def against_text(self, result: ReadingResult) -> bool:
         """Whether the paper's text contradicts this reading."""
@@ -221,11 +234,7 @@ class ReadingsVerdict(Frozen):
             ran = "reading ran and shows" if tested == 1 else "readings ran and show"
             return f"{tested} alternative {ran} how far the number moves"
         if better := self._better(reached, names):
-            under = f"under {better.label}, that is, if {self._taken(better)}"
-            how = f"{under}, which the paper doesn't say"
-            if self.against_text(better):
-                how = f"by a formula the text doesn't print: {self._taken(better)}"
-            return f"{reached(better)} only {how}{self._moved(better, names)}"
+            return f"{reached(better)} only {self._only(better)}{self._moved(better, names)}"
         default, agree = reached(self.results[0]), self._agreeing(reached)
         if default == "not reached":
             tried = f"{len(self.results)} readings"
@@ -239,6 +248,13 @@ class ReadingsVerdict(Frozen):
             others = "the one alternative isn't" if tested == 1 else f"none of {tested} others is"
             said = f"{default} under {self.default_named} alone; {others}"
         return said + self._nearest(names)
+
+    def _only(self, better: ReadingResult) -> str:
+        """How a number is reached, after "reproduced only"."""
+        if self.against_text(better):
+            return f"by a formula the text doesn't print: {self._taken(better)}"
+        taken = self._taken(better)
+        return f"under {better.label}, that is, if {taken}, which the paper doesn't say"
 
     def _taken(self, result: ReadingResult) -> str:
         """What a reading takes: "penalty is ridge"."""
@@ -275,6 +291,13 @@ class ReadingsVerdict(Frozen):
         if fits[0] is None or fits[1] is None:
             return ""
         return f" (χ² per number {fits[1]:.3g}, and {fits[0]:.3g} under the default)"
+
+
+def by_luck(distances: Iterable[float | None], *, random: bool) -> bool:
+    """Whether one draw may make reached all the numbers that lay so far away. `random`: one without
+    a known error may move by chance, too.
+    """
+    return all(error < TAIL if error is not None else random for error in distances)
 
 
 def _plainness(result: ReadingResult, names: Sequence[str]) -> tuple[int, float]:

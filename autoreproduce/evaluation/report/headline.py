@@ -49,7 +49,8 @@ def headline(found: Evidence, task: Task | None) -> Headline:
     if not counted and not has_number:
         return known
     of_method = _method_reasons(outcome, task, judged)
-    confirmed = judged.confirmed[-1:] if judged is not None else ()
+    found_late = judged.confirmed if judged is not None else ()
+    confirmed = [one for one in found_late if one.rstrip(".") not in known.sentence]
     reasons = [*_doubts(outcome, judged), *confirmed, *_number_reasons(outcome, task, judged)]
     reasons = [*reasons[: MOST_REASONS - len(of_method)], *of_method]
     several = judged is not None and counted and judged.overall.counted > 1

@@ -167,15 +167,38 @@ def number_level(outcome: Result, task: Task | None) -> Level:
 
 
 def _claims_sentence(judged: TrialVerdict) -> str:
-    """How many of the paper's numbers were reached, and under which reading more are."""
+    """Under which reading more of the paper's numbers are reached, and how many were."""
     readings = judged.readings
     deciding = readings.deciding() if readings is not None else []
     if readings is None or not deciding:
-        return _count_sentence(judged)[:-1] + _of_other_readings(judged) + "."
+        counted = _count_sentence(judged)[:-1] + _of_other_readings(judged) + "."
+        return led_by(_explained_by_readings(judged), counted)
     text = readings.said_of(deciding)
     if len(readings.experiments) == 1:
         return f"{text[0].upper()}{text[1:]}."
-    return f"{_count_sentence(judged)[:-1]}; {text}."
+    return led_by(text, _count_sentence(judged))
+
+
+def led_by(explained: str, sentence: str) -> str:
+    """The sentence on what was missed, with what explains it in front."""
+    if not explained:
+        return sentence
+    return f"{explained}; {sentence[0].lower()}{sentence[1:]}"
+
+
+def _explained_by_readings(judged: TrialVerdict) -> str:
+    """Single numbers that another reading alone reproduces, where none reaches all; "" without."""
+    readings, own = judged.readings, own_claims(judged)
+    missed = {one.claim.id: one for one in own if one.verdict.word != "reproduced"}
+    parts = []
+    for how, names in (readings.explaining() if readings is not None else {}).items():
+        found = [missed[name] for name in names if name in missed]
+        if found:
+            which = f"{len(found)} of {len(missed)} missed numbers"
+            if len(found) == 1:
+                which = f"{found[0].claim.title} ({printed_text(found[0].claim)})"
+            parts.append(f"{which}: reproduced only {how}")
+    return "; ".join(parts)
 
 
 def _of_other_readings(judged: TrialVerdict) -> str:
