@@ -56,7 +56,7 @@ Trust = Annotated[
     bool,
     typer.Option(
         "--trust",
-        help="go on with what wasn't begun on this machine: you know where it's from",
+        help="resume what wasn't begun on this machine: you know where it's from",
         rich_help_panel=ADVANCED,
     ),
 ]

@@ -29,7 +29,9 @@ ROOT = Path(__file__).parents[2]
 
 
 def run(*arguments: str) -> str:
-    """The error that the user sees."""
+    """The error that the user sees. Skips where the command's plugin isn't installed."""
+    if arguments[0] in {"verify", "audit"} - {*COMMANDS}:
+        pytest.skip(f"{arguments[0]} is not installed")
     result = CliRunner().invoke(app, list(arguments))
     assert isinstance(result.exception, AutoReproduceError), result.output
     assert result.exception.exit_code == 2
@@ -223,9 +225,9 @@ def test_every_option_says_what_it_does(name: str) -> None:
         ),
         (["lineage", "2301.12664"], "lineage takes a paper as an option: write --arxiv 2301.12664"),
         (["lineage", "my paper.pdf"], "an option: write --paper 'my paper.pdf'"),
+        (["verify", "paper.tex"], "paper.tex is a paper, and no code: name the code first, and"),
         (["paper.tex"], "paper.tex isn't a command: a paper is given by --paper paper.tex"),
         (["2301.12664"], "isn't a command: a paper is given by --arxiv 2301.12664"),
-        (["verify", "paper.tex"], "paper.tex is a paper, and no code: name the code first, and"),
         (["audit", "paper.pdf"], "the code first, and the paper with --paper paper.pdf"),
         (["score", "paper.docx", "--task", "Darcy"], "the paper with --paper paper.docx"),
         (["reproduce", "code"], "unexpected extra argument"),
@@ -284,7 +286,6 @@ def test_a_slip_ends_with_2_and_help_with_0() -> None:
         ([*OWN, "--sandbox", "dokcer", *LIVE], "unknown sandbox 'dokcer': did you mean docker?"),
         ([*OWN, "--solver", "autoreproduc"], "did you mean autoreproduce?"),
         ([*OWN, "--coder", "tool", *LIVE], "did you mean tools?"),
-        ([*OWN, "--coder", "agent:claude-cod", *LIVE], "did you mean claude-code?"),
         ([*OWN, "--require", "reproducd"], "'--require'"),
         (["--task", "Darcy", "--model", "tape:nowhere.jsonl"], "cannot be read"),
         (["--task", "Darcy", "--model", "openai:gpt-5"], "OPENAI_API_KEY"),

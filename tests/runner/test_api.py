@@ -52,32 +52,6 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Results:
         return tiny.reproduced(folder, server.base_url)
 
 
-def test_what_happens_is_on_stderr_unless_nobody_wants_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """As the command writes it into a file: a line a phase, with the time."""
-    (tmp_path / "paper.md").write_text("# P\n\nIts error is 0.25.\n")
-    (tmp_path / "code").mkdir()
-    (tmp_path / "code/main.py").write_text("print('error', 0.5 / 2)\n")
-    how: dict[str, Any] = {
-        "paper": tmp_path / "paper.md",
-        "claims": ["error = 0.25"],
-        "run": "python main.py",
-        "metric_from": "error=stdout:error",
-        "sandbox": "process",
-        "runs_dir": tmp_path / "runs",
-        "cache_dir": tmp_path / "cache",
-    }
-    told = []
-    for progress in ({}, {"progress": False}):
-        out = tmp_path / f"out{len(told)}"
-        [found] = autoreproduce.verify(tmp_path / "code", out=out, **how, **progress)
-        assert found.metric == 0.25
-        told.append(capsys.readouterr())
-    assert "[00:00] Full run\n" in told[0].err and "python main.py: done (" in told[0].err
-    assert told[1] == ("", "") and told[0].out == ""
-
-
 @pytest.mark.parametrize("experiment", ["", "main"])
 def test_a_silent_attempt_has_a_view_that_says_nothing(
     experiment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -1,5 +1,5 @@
-"""Every command with the names of its options, as Markdown: `python tests/tools/manual.py` prints
-docs/commands.md. What an option means stands in `--help` alone.
+"""Every command with the names of its options, then each option's meaning, as Markdown:
+`python tests/tools/manual.py` prints docs/commands.md.
 """
 
 import textwrap
@@ -17,8 +17,8 @@ REQUIRED = "[required]"
 
 HEAD = """# Commands
 
-`COMMAND --help` explains what matters of a command, `COMMAND --help-all` every option. You can
-leave out what stands in brackets.
+`COMMAND --help` explains what matters of a command, `COMMAND --help-all` every option, as does
+[the list of all](#options) below. You can leave out what stands in brackets.
 
 `autoreproduce` alone means `autoreproduce reproduce`. Every [setting](#settings) is also an
 environment variable (`--max-debug` is `AUTOREPRODUCE_MAX_DEBUG`) and a key of `autoreproduce.toml`
@@ -28,6 +28,13 @@ environment only.
 SETTINGS = """## Settings
 
 A command that links a group takes most of it.
+"""
+OPTIONS = """## Options
+
+What each means, with its default in brackets.
+
+| option | |
+|---|---|
 """
 Page = tuple[str, list[str], str, Rows]
 
@@ -39,14 +46,16 @@ def manual() -> str:
     reproduce = option_panels(root.get_command(ctx, "reproduce"), ctx)
     named = {title: rows for title, rows in reproduce.items() if title not in OWN}
     shared = {title: rows for title, rows in named.items() if len(rows) > FEW}
-    parts = [HEAD]
+    parts, pages = [HEAD], list[Page]()
     for title, names in GROUPS.items():
         parts.append(f"## {title}\n")
         for name in names:
-            parts += [_page(*each, shared) for each in _commands(name, root, ctx)]
+            pages += (commands := _commands(name, root, ctx))
+            parts += [_page(*each, shared) for each in commands]
     parts.append(SETTINGS)
     for title, rows in shared.items():
         parts += [f"### {title} settings\n", _block([_usage(row) for row in rows])]
+    parts.append(OPTIONS + _meanings(pages))
     return "\n".join(parts).rstrip("\n") + "\n"
 
 
@@ -75,6 +84,22 @@ def _page(
     also = f" Settings: {links}." if links else ""
     own = [_usage(row) for row in options if row[0] not in set().union(*linked.values())]
     return f"### {name}\n\n{purpose}{also}\n\n{_block([name, *arguments, *own])}"
+
+
+def _meanings(pages: list[Page]) -> str:
+    """A row an option; where some commands mean something else by it, a row of their own."""
+    meant: dict[str, dict[str, list[str]]] = {}
+    for name, _, _, options in pages:
+        for left, right in options:
+            text = right.replace(REQUIRED, "").strip().replace("<", "&lt;")
+            meant.setdefault(left, {}).setdefault(text, []).append(name)
+    rows = []
+    for left, texts in sorted(meant.items(), key=lambda item: item[0].replace("[no-]", "")):
+        most = max(texts, key=lambda text: len(texts[text]))
+        for text in (most, *(each for each in texts if each != most)):
+            of = "" if text == most else f", of {' and '.join(texts[text])}"
+            rows.append(f"`{left}`{of} | {text}".replace("bell|", "bell\\|"))
+    return "".join(f"| {row} |\n" for row in rows)
 
 
 def _usage(option: tuple[str, str]) -> str:

@@ -7,7 +7,10 @@ import pytest
 import tiny
 from agent_world import GOOD, PROGRAM, agent_file, run_solver, steps_of
 from chat_server import Answer, Request, chat_server
+from typer.testing import CliRunner
 
+from autoreproduce.cli.app import app
+from autoreproduce.errors import UsageError
 from autoreproduce.trials.workspace import Workspace
 
 # Leaves a wrong rate first, and the right one when it's asked for a change.
@@ -81,3 +84,10 @@ def test_one_in_a_folder_of_its_own_is_taken_from_there(tmp_path: Path) -> None:
         ).result
     assert done.status == "measured", done.reason
     assert set(Workspace(tmp_path / "trial").committed()) == {"main.py"}
+
+
+def test_a_coder_that_there_is_none_of_is_answered_with_the_nearest() -> None:
+    own = ("--task", "mine", "--metric", "mse", "--arxiv", "2310.06625", "--model", "one")
+    asked = [*own, "--base-url", "http://127.0.0.1:1/v1", "--coder", "agent:claude-cod"]
+    error = CliRunner().invoke(app, asked).exception
+    assert isinstance(error, UsageError) and "did you mean claude-code?" in str(error)

@@ -6,10 +6,12 @@ import io
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from test_run_plans import CLAIMS, PAPER, place, verified
 
+import autoreproduce
 from autoreproduce.plugins.verify.settings_beside import settings_beside
 from autoreproduce.runner.views import PlainView
 
@@ -180,3 +182,29 @@ def test_a_log_has_a_bar_once_a_minute_and_lines_as_before() -> None:
         now[0] += 1
         view.output(f"epoch {n}\n")
     assert stream.getvalue().count("epoch") == 4
+
+
+def test_what_happens_is_on_stderr_unless_nobody_wants_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As the command writes it into a file: a line a phase, with the time."""
+    (tmp_path / "paper.md").write_text("# P\n\nIts error is 0.25.\n")
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code/main.py").write_text("print('error', 0.5 / 2)\n")
+    how: dict[str, Any] = {
+        "paper": tmp_path / "paper.md",
+        "claims": ["error = 0.25"],
+        "run": "python main.py",
+        "metric_from": "error=stdout:error",
+        "sandbox": "process",
+        "runs_dir": tmp_path / "runs",
+        "cache_dir": tmp_path / "cache",
+    }
+    told = []
+    for progress in ({}, {"progress": False}):
+        out = tmp_path / f"out{len(told)}"
+        [found] = autoreproduce.verify(tmp_path / "code", out=out, **how, **progress)
+        assert found.metric == 0.25
+        told.append(capsys.readouterr())
+    assert "[00:00] Full run\n" in told[0].err and "python main.py: done (" in told[0].err
+    assert told[1] == ("", "") and told[0].out == ""
