@@ -78,6 +78,13 @@ def judge_trial(
         one.model_copy(update={"derived": words[one.claim.id]}) if one.claim.id in words else one
         for one in judged
     ]
+    missing = _missing(outcome, claims, task)
+    judged = [
+        one.model_copy(update={"verdict": one.verdict.model_copy(update={"why": why})})
+        if one.verdict.word == "not measured" and (why := missing.get(one.claim.id))
+        else one
+        for one in judged
+    ]
     reasons = {one.claim.id for one in judged if one.verdict.word == "not comparable"}
     orders = [
         order
@@ -116,6 +123,14 @@ def judge_trial(
         claims_digest=claims.digest if claims else "",
     )
     return found.model_copy(update={"sentence": trial_sentence(outcome, task, found)})
+
+
+def _missing(outcome: Result, claims: ClaimsFile | None, task: Task) -> dict[str, str]:
+    """Why the program gave no number, by the claim's id."""
+    found = dict(outcome.number.missing) if outcome.number else {}
+    if claims and (why := found.get(task.metric.name)):
+        found.setdefault(_claim_of_number(claims.claims, task), why)
+    return found
 
 
 def _judged_claims(

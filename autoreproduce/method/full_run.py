@@ -13,7 +13,7 @@ from autoreproduce.method.coding import mend
 from autoreproduce.method.debugging import fix_once
 from autoreproduce.method.experiment_execution import unmet
 from autoreproduce.method.phase import GaveUpError, Phase, PhaseResult
-from autoreproduce.method.results import results_problem
+from autoreproduce.method.results import discards, results_problem
 from autoreproduce.method.time_prediction import measured_rate
 from autoreproduce.trials.run import CHECKPOINT
 
@@ -58,8 +58,15 @@ def _run_until_it_passes(bench: Workbench) -> PhaseResult:
             continue
         if not bench.settings.method.debug or len(history) - fixed_time == MAX_RUNS - 1:
             break
-        history.append(_mended(bench, run, problem, history))
+        try:
+            history.append(_mended(bench, run, problem, history))
+        except GaveUpError:
+            if discards(bench.task, run, problem):
+                raise
+            break
         run, warnings = _execute(bench), ()
+    if problem and not discards(bench.task, run, problem):
+        return PhaseResult("ran", problem, len(history), run, warnings)
     if problem:
         warnings = (partial_words(run),) if run.timed_out else ()
         return PhaseResult("failed", problem, len(history), run, warnings)

@@ -2,7 +2,7 @@
 
 A program of the method leaves `metrics.json` and, if the task recomputes its metric,
 `predictions.npz`. A run without them did not pass, whatever its exit code is: the code agent then
-reads the problem in words.
+reads the problem in words. What it still doesn't pass for is measured as far as it goes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from autoreproduce.errors import CommandError
-from autoreproduce.trials.metrics_file import check_form, parse_metrics
+from autoreproduce.trials.metrics_file import check_form, parse_metrics, usable_numbers
 from autoreproduce.trials.run import METRICS, PREDICTIONS
 
 if TYPE_CHECKING:
@@ -42,6 +42,19 @@ def results_problem(task: Task, run: ExecutionResult, *, cut: bool = False) -> s
     if run.predictions is None and task.recomputes:
         why = _why_unread(run, PREDICTIONS)
         return f"it wrote no predictions.npz, which the task asks for{why}"
+    return ""
+
+
+def discards(task: Task, run: ExecutionResult, problem: str) -> str:
+    """The problem, if it leaves nothing of a run to be measured; "" where only some numbers are
+    missing, for the others count without them.
+    """
+    if not problem or exit_problem(run) or run.metrics_json is None or task.recomputes:
+        return problem
+    try:
+        usable_numbers(run.metrics_json)
+    except CommandError:
+        return problem
     return ""
 
 

@@ -40,6 +40,7 @@ from autoreproduce.runner.repeater import Repeater
 from autoreproduce.runner.seeds import seed_runs
 from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.task import Task
+from autoreproduce.trials.integrity import Integrity
 from autoreproduce.trials.result import LOOK_LOST, Result
 from autoreproduce.trials.trial import Trial
 
@@ -66,6 +67,11 @@ def conclude(
     number = result.number
     if number is None or not task.wants_program or not number.wanted:
         return
+    claims, problems = _claims(trial, task) if _has_numbers(result, task) else (None, [])
+    given = claims is not None and any(one.id in number.metrics for one in claims.claims)
+    if result.status == "failed" and given:
+        result.status = "measured"
+        number.integrity = Integrity(word="unchecked", missing=[number.reason])
     if result.status != "measured":
         failed = verdict_in_words(result, task)
         result.sentence, result.level = failed.sentence, failed.level
@@ -75,7 +81,6 @@ def conclude(
     confirmed = before.confirmed if before else ()
     repeater = Repeater.of(trial, task, settings, sandboxes, outside)
     seeds = repeater.seeds if repeater else SeedUse()
-    claims, problems = _claims(trial, task)
     tables = _claimed_tables(claims, trial.folder) if claims is not None else ()
     more: list[str] = []
     choices = read_choices(trial.folder, more)
@@ -133,6 +138,13 @@ def conclude(
     result.sentence = audited_sentence(led_by(explained, found.sentence), result)
     moved = result.audit is not None and result.audit.moving and found.level == "good"
     result.level = "mixed" if moved else found.level
+
+
+def _has_numbers(result: Result, task: Task) -> bool:
+    """Whether a run in full gave any number that counts: the task's, or others without it."""
+    number, ran = result.number, result.details.get("ran") is True
+    others = number is not None and number.value is None and bool(number.metrics)
+    return result.status == "measured" or (ran and others and not task.recomputes)
 
 
 def add_judgement(folder: Path, scores: Sequence[Score]) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from autoreproduce.contracts import Submission
 from autoreproduce.errors import SandboxError
-from autoreproduce.method.results import results_problem
+from autoreproduce.method.results import discards, results_problem
 from autoreproduce.solvers.task_folder import remove_given
 from autoreproduce.task import Task
 from autoreproduce.trials.run import Run, run_program
@@ -62,7 +62,7 @@ class LeftProgram:
         run = self._run()
         problem = results_problem(self.task, run)
         return Submission(
-            status="failed" if problem else "complete",
+            status="failed" if discards(self.task, run, problem) else "complete",
             reason=problem or "it ran in full",
             phase="full_run",
             run=run.execution,

@@ -29,7 +29,7 @@ from autoreproduce.files.shared import read_plain
 from autoreproduce.task import Task
 from autoreproduce.trials.derivation import DerivedMetrics, metrics_from
 from autoreproduce.trials.integrity import CLAIM, Integrity, RunEvidence, Withheld, integrity_of
-from autoreproduce.trials.metrics_file import MetricsFile, read_metrics
+from autoreproduce.trials.metrics_file import MetricsFile, usable_metrics
 from autoreproduce.trials.pair import Pair
 from autoreproduce.trials.predictions_file import entries_saved
 from autoreproduce.trials.printed import without_escapes
@@ -146,6 +146,11 @@ class Measurement(BaseModel):
         description="the printed line of a number that was read as it stands, by its name",
         exclude_if=lambda lines: not lines,
     )
+    missing: dict[str, str] = Field(
+        {},
+        description="why the program gave no number, by the name that it should have",
+        exclude_if=lambda why: not why,
+    )
     value: FiniteFloat | None = Field(None, description="the number that counts")
     claimed: FiniteFloat | None = Field(None, description="what the program itself wrote")
     recomputed: bool = Field(False, description="by the harness, and not taken from the program")
@@ -232,11 +237,12 @@ def measured_from(
     weights gave, whose number then counts. `again`: computes those of a task without code for its
     metric, by name, given what was written, each number followed by those of the runs behind it.
     """
-    written, unread, derived = _written(task, workspace, run, metric_from)
+    written, missing, derived = _written(task, workspace, run, metric_from)
+    unread = missing.get(task.metric.name, "")
     failed = "" if run is None or run.ok else failure(run)
     claimed = written.metrics.get(task.metric.name) if written else None
     made = Measurement(metrics=written.metrics if written else {}, claimed=claimed)
-    made.runs = written.runs if written else {}
+    made.runs, made.missing = written.runs if written else {}, missing if written else {}
     if derived is not None:
         made.derived, made.scales, made.lines = derived.words, derived.scales, derived.lines
     made.entries = {} if task.recomputes else entries_saved(workspace)
@@ -252,6 +258,8 @@ def measured_from(
         made.warnings += [unread] if unread else []
     elif found.possible and not metric_from:
         made.reason = f"the metric {task.metric.name} could not be recomputed: {found.reason}"
+    elif claimed is None and made.metrics:
+        made.reason = f"it ran and left no number for {task.metric.name}: {unread}"
     elif claimed is None:
         made.reason = f"it ran and left no number: {unread}"
     else:
@@ -371,21 +379,24 @@ def not_measured(submission: Submission) -> Measurement | None:
 
 def _written(
     task: Task, workspace: Path, run: Execution | None, metric_from: Sequence[str]
-) -> tuple[MetricsFile | None, str, DerivedMetrics | None]:
-    """What metrics.json or the places `metric_from` hold, or why there is none; and how the latter
-    come about.
+) -> tuple[MetricsFile | None, dict[str, str], DerivedMetrics | None]:
+    """What metrics.json or the places `metric_from` hold, by its name why a number isn't there, and
+    how the latter come about.
     """
+    name = task.metric.name
     try:
         if metric_from:
             printed, ran = run.stdout if run else "", run is None or run.ok
             unwritten = run.unwritten if run else ()
-            name = task.metric.name
             found = metrics_from(
                 metric_from, workspace, printed, name, unwritten=unwritten, whole=ran
             )
-            return MetricsFile(metrics=found.metrics, runs=found.runs), "", found
+            return MetricsFile(metrics=found.metrics, runs=found.runs), {}, found
         if run is not None and "metrics.json" in run.unwritten:
             raise CommandError("metrics.json is from before the run, which didn't write it")
-        return read_metrics(workspace / "metrics.json", needs=task.metric.name), "", None
+        written, missing = usable_metrics(workspace / "metrics.json")
     except CommandError as error:
-        return None, str(error), None
+        return None, {name: str(error)}, None
+    if name not in written.metrics:
+        missing.setdefault(name, f"metrics.json has {', '.join(sorted(written.metrics))[:200]}")
+    return written, missing, None

@@ -94,8 +94,37 @@ class MetricsFile(BaseModel):
 
 def read_metrics(path: Path, needs: str | None = None) -> MetricsFile:
     """The checked content of the file `path`; else as `parse_metrics`."""
+    return parse_metrics(_text_of(path), needs, path.name)
+
+
+def usable_metrics(path: Path) -> tuple[MetricsFile, dict[str, str]]:
+    """What of the file `path` is a number, and by its name why what else stands there is none.
+
+    Raises CommandError as `parse_metrics` where it has no number or another form.
+    """
+    return usable_numbers(_text_of(path), path.name)
+
+
+def usable_numbers(text: str, name: str = "metrics.json") -> tuple[MetricsFile, dict[str, str]]:
+    """The same of the file's text."""
+    content = _parsed_json(text, name)
+    given = content.get("metrics") if isinstance(content, dict) else None
+    if not isinstance(given, dict):
+        return _checked(content, name), {}
+    numbers = {
+        key: value for key, value in given.items() if is_number(value) and math.isfinite(value)
+    }
+    faults = {
+        key: f"the program wrote {_value_text(value)} for it"
+        for key, value in given.items()
+        if key not in numbers
+    }
+    return _checked({**content, "metrics": numbers or given}, name), faults
+
+
+def _text_of(path: Path) -> str:
     try:
-        text = Tree(path.parent).read(path.name, MAX_BYTES).decode()
+        return Tree(path.parent).read(path.name, MAX_BYTES).decode()
     except FileNotFoundError:
         raise CommandError(f"{path.name} was not written: write it when all is measured") from None
     except SandboxError as error:
@@ -105,7 +134,6 @@ def read_metrics(path: Path, needs: str | None = None) -> MetricsFile:
         raise CommandError(
             f"{path.name} cannot be read ({error}): write it as UTF-8 text with json.dump"
         ) from None
-    return parse_metrics(text, needs, path.name)
 
 
 def parse_metrics(text: str, needs: str | None = None, name: str = "metrics.json") -> MetricsFile:
@@ -114,16 +142,20 @@ def parse_metrics(text: str, needs: str | None = None, name: str = "metrics.json
 
     Raises CommandError with a reason that a code agent can act on.
     """
-    try:
-        found = MetricsFile.model_validate(_parsed_json(text, name))
-    except ValidationError as error:
-        raise CommandError(f"{name}: {_first_fault(error)}") from None
+    found = _checked(_parsed_json(text, name), name)
     if needs is not None and needs not in found.metrics:
         raise CommandError(
             f'{name}: "metrics" has no "{needs}", only {", ".join(sorted(found.metrics))[:200]}: '
             f'write the number under the name "{needs}"'
         )
     return found
+
+
+def _checked(content: Any, name: str) -> MetricsFile:
+    try:
+        return MetricsFile.model_validate(content)
+    except ValidationError as error:
+        raise CommandError(f"{name}: {_first_fault(error)}") from None
 
 
 def check_form(text: str, name: str = "metrics.json") -> None:

@@ -130,3 +130,16 @@ def test_the_first_full_run_finds_no_checkpoint_of_a_dry_run(tmp_path: Path) -> 
     with bench_of(tmp_path, SLOW, Scripted(), debug=False) as bench:
         bench.workspace.tree.write("checkpoint.pt", "of a dry run")
         assert run_in_full(bench).run.timed_out  # type: ignore[union-attr]
+
+
+PART = 'import json\njson.dump({"metrics": {"mse": float("nan"), "r2": 0.5}}, open("metrics.json", "w"))\n'
+
+
+def test_a_run_without_the_metric_is_handed_in_with_its_other_numbers(tmp_path: Path) -> None:
+    found = ended(tmp_path / "again", PART, Scripted(edit("# the same\n"), edit("# again\n")))
+    assert (found.status, found.attempts) == ("ran", 2)
+    assert "metrics.mse must be a finite number, but it is NaN" in found.reason
+    gave_up = ended(tmp_path / "up", PART, Scripted("CANNOT it can't be had"))
+    assert (gave_up.status, gave_up.attempts) == ("ran", 0)
+    none = PART.replace('"r2": 0.5', '"r2": None')
+    assert ended(tmp_path / "none", none, Scripted(), debug=False).status == "failed"

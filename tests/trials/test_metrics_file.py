@@ -3,7 +3,7 @@ import json
 import pytest
 
 from autoreproduce.errors import CommandError
-from autoreproduce.trials.metrics_file import check_form, read_metrics, schema_text
+from autoreproduce.trials.metrics_file import check_form, read_metrics, schema_text, usable_metrics
 
 
 def written(tmp_path, text):
@@ -111,3 +111,18 @@ def test_a_cut_run_may_leave_numbers_that_are_not_there_yet(text):
 def test_a_cut_run_must_leave_the_file_in_its_form(text):
     with pytest.raises(CommandError, match=r"metrics\.json"):
         check_form(text)
+
+
+def test_a_number_that_is_none_costs_no_other(tmp_path):
+    text = '{"metrics": {"a": NaN, "b": 2, "c": null, "d": "0.3"}, "history": [{"loss": 1}]}'
+    found, faults = usable_metrics(written(tmp_path, text))
+    assert found.metrics == {"b": 2.0} and found.history == [{"loss": 1.0}]
+    assert faults == {
+        "a": "the program wrote NaN for it",
+        "c": "the program wrote null for it",
+        "d": 'the program wrote the text "0.3" for it',
+    }
+    with pytest.raises(CommandError, match="but it is NaN"):
+        usable_metrics(written(tmp_path, '{"metrics": {"a": NaN}}'))
+    with pytest.raises(CommandError, match="history must be a list"):
+        usable_metrics(written(tmp_path, '{"metrics": {"a": 1, "b": NaN}, "history": 3}'))
