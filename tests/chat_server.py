@@ -5,7 +5,8 @@ for real.
         model = open_model(Settings(base_url=server.base_url), "any")
 
 The script is a list (each request takes the next; the last is repeated for none: an exhausted list
-answers 410) or a function of the request. `server.requests` holds what was asked, in order.
+answers 410) or a function of the request (410 where it raises AssertionError). `server.requests`
+holds what was asked, in order.
 """
 
 from __future__ import annotations
@@ -95,7 +96,10 @@ def chat_server(script: Script) -> Iterator[Server]:
             server.requests.append(request)
             number = len(server.requests) - 1
         if callable(script):
-            said = script(request)
+            try:
+                said = script(request)
+            except AssertionError as error:  # a closed connection would be tried again, with waits
+                said = Answer(status=410, error={"message": str(error)})
         else:
             said = (
                 script[number]
