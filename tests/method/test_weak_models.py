@@ -39,34 +39,38 @@ def in_form(change: Callable[[str], str]) -> Callable[[Request], str]:
     return lambda request: change(tiny.reply(weak.first_asked(request)))
 
 
-@pytest.mark.parametrize(
-    "script",
-    [
-        in_form(lambda text: f"<think>\n{weak.REASONING}\n</think>\n\n{text}"),
-        in_form(lambda text: f"{weak.REASONING}\n</think>\n\n{text}"),
-        lambda request: Answer(tiny.reply(request), reasoning=weak.REASONING),
-        in_form(lambda text: f"<think>\n{weak.CHINESE}\n</think>\n\n{weak.CHINESE}\n\n{text}"),
-        in_form(lambda text: f"{weak.GERMAN}\n\n{text}\n\nViel Erfolg!"),
-        in_form(weak.emphasised),
-        in_form(weak.edits_without_a_language),
-        in_form(weak.code_alone),
-        in_form(weak.command_in_its_fence),
-    ],
-    ids=["think", "think-end", "reasoning", "both", "german", "bold", "fences", "code", "in-fence"],
-)
-def test_what_can_mean_one_thing_costs_nothing(tmp_path: Path, script: Any) -> None:
+FORMS: list[Callable[[Request], "Answer | str"]] = [
+    in_form(weak.edits_without_a_language),
+    in_form(weak.code_alone),
+    in_form(weak.command_in_its_fence),
+    in_form(weak.emphasised),
+    in_form(lambda text: f"<think>\n{weak.REASONING}\n</think>\n\n{text}"),
+    in_form(lambda text: f"{weak.REASONING}\n</think>\n\n{text}"),
+    lambda request: Answer(tiny.reply(request), reasoning=weak.REASONING),
+    in_form(lambda text: f"<think>\n{weak.CHINESE}\n</think>\n\n{weak.CHINESE}\n\n{text}"),
+    in_form(lambda text: f"{weak.GERMAN}\n\n{text}\n\nViel Erfolg!"),
+]
+
+
+def test_what_can_mean_one_thing_costs_nothing(tmp_path: Path) -> None:
+    """Each reply comes in the form that was used least of those that change it."""
+    used = [0] * len(FORMS)
+
+    def script(request: Request) -> "Answer | str":
+        plain = tiny.reply(weak.first_asked(request))
+        ways = [n for n, form in enumerate(FORMS) if form(request) != plain]
+        chosen = min(ways, key=used.__getitem__)
+        used[chosen] += 1
+        return FORMS[chosen](request)
+
     done, _ = trial(tmp_path, script)
     assert done.result.status == "measured", done.result.reason
     assert done.result.metric == pytest.approx(0, abs=1e-3)
-    assert len(calls_of(tmp_path)) == OBEDIENT
+    assert len(calls_of(tmp_path)) == OBEDIENT and all(used), used
 
 
-@pytest.mark.parametrize(
-    "again",
-    ["", "Here is the rest of the file (main.py):\n\n```python\n", "<think>\nhm\n</think>\n\n"],
-    ids=["exact", "reopened", "thinks"],
-)
-def test_a_file_longer_than_a_reply_is_whole(tmp_path: Path, again: str) -> None:
+def test_a_file_longer_than_a_reply_is_whole(tmp_path: Path) -> None:
+    again = "Here is the rest of the file (main.py):\n\n```python\n"
     long = "".join(f"TABLE_{n} = {n}\n" for n in range(1000)) + tiny.MAIN
 
     def replies(request: Request) -> str:
