@@ -27,7 +27,7 @@ from autoreproduce.trials.served import Served
 
 Word = Literal["clean", "unchecked", "doubtful", "void"]
 # of a task's test targets; "samples": there are none, for predictions are samples
-Withheld = Literal["all", "part", "none", "samples"]
+Withheld = Literal["all", "none", "samples"]
 ROUNDING = 1e-3  # relative difference of two numbers that are the same but for rounding
 CLAIM = 0.02  # of a claim: digits that were cut off, or a mean over unequal batches, are no fraud
 FAR = 1e-3  # an error below this share of the reference's is none but for rounding
@@ -77,15 +77,8 @@ class RunEvidence:
         return self.value if self.served is None or self.served.value is None else self.served.value
 
     @property
-    def partly(self) -> bool:
-        """Whether it saw a part of the true test targets, and decoys in the place of the others."""
-        return self.withheld == "part"
-
-    @property
     def unseen(self) -> bool:
         """Whether the number that counts is of test targets that the run could not see."""
-        if self.served is not None and self.served.value is not None and self.served.unseen:
-            return True
         return self.withheld == "samples" or (self.withheld == "all" and self.decoys is not None)
 
     @property
@@ -135,10 +128,8 @@ def _missing(task: Task, seen: RunEvidence) -> list[str]:
         return ["the number is worse than the reference's on the same data: nothing to vouch for"]
     found = []
     if not seen.unseen:
-        part = "a part of the " if seen.partly else ""
         found.append(
-            f"the run could see {part}test targets: weights that predict inputs which no run had "
-            "would check it"
+            "the run could see test targets: one that sees decoys in their place would check it"
         )
     if not task.agreement:
         found.append(
@@ -162,8 +153,7 @@ def _checks(seen: RunEvidence) -> list[str]:
     run = seen.run
     possible = {
         "the metric was recomputed": seen.recomputed,
-        "decoys stood in for the test targets": seen.decoys is not None and not seen.partly,
-        "decoys stood in for a part of the test targets": seen.decoys is not None and seen.partly,
+        "decoys stood in for the test targets": seen.decoys is not None,
         "the data were drawn after the program was final": seen.pair is not None,
         "the reference ran on the same data": bool(seen.pair and seen.pair.reference is not None),
         "seconds of processor": run is not None and run.cpu_seconds is not None,
@@ -176,17 +166,16 @@ def _checks(seen: RunEvidence) -> list[str]:
 
 
 def _led_by_decoys(task: Task, seen: RunEvidence) -> list[IntegrityFinding]:
-    """Decoys fitted better than the truth, or as well. On a part, a worse number may lead."""
+    """Decoys fitted better than the truth, or as well."""
     if seen.decoys is None:
         return []
     numbers = {"against the truth": seen.value, "against the decoys": seen.decoys}
     shown = f"{task.metric.name} {seen.decoys:.4g} against them, {seen.value:.4g} against the truth"
     lead = _lead_on_decoys(task, seen.value, seen.decoys)
-    worse = seen.pair is not None and seen.pair.is_worse(seen.value, task.metric.direction)
-    if lead > FOLLOWS or (seen.partly and lead > 0 and not worse):
+    if lead > FOLLOWS:
         text = f"the predictions follow the labels that the program was given, decoys: {shown}"
-        return [IntegrityFinding(kind="follows", text=text, numbers=numbers, void=lead > FOLLOWS)]
-    if lead > -KNOWS and not seen.partly:
+        return [IntegrityFinding(kind="follows", text=text, numbers=numbers, void=True)]
+    if lead > -KNOWS:
         text = f"the predictions fit the true test targets no better than decoys: {shown}"
         return [IntegrityFinding(kind="uninformed", text=text, numbers=numbers)]
     return []
@@ -270,7 +259,7 @@ def _selected(task: Task, seen: RunEvidence) -> list[IntegrityFinding]:
     Decoys have nothing to do with the inputs, so a choice by training or validation data would
     meet their best epoch only by chance.
     """
-    given = None if seen.partly else seen.decoys
+    given = seen.decoys
     if given is None or seen.claimed is None or not _is_same(seen.claimed, given):
         return []
     for column in dict.fromkeys(key for row in seen.history for key in row):

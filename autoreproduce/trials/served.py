@@ -2,13 +2,12 @@
 
 `predict` is called in fresh processes that see code, weights and inputs, but no data and no
 targets: so the predictions come from what the weights hold. Weights permuted within each tensor
-must spoil the number. Where later inputs must not be seen, inputs that share nothing are served by
-themselves.
+must spoil the number.
 """
 
 from collections.abc import Iterator
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from autoreproduce.task import Task
 from autoreproduce.trials.finding import IntegrityFinding
@@ -18,8 +17,6 @@ MOVED = 1e-3  # relative difference of two numbers that are the same but for rou
 SAME = 0.02  # relative difference of two numbers of one method that draws, or rounds
 CARRYING = 0.1  # of as many numbers as carry the reference's predictions, a method's rest on
 FALLS = 0.3  # deviations by which no network's predictions move if weights change by 0.1 %
-# relative difference of two predictions of one input that are the same but for rounding
-APART = 0.01
 
 
 def is_one_number(one: float, other: float) -> bool:
@@ -32,8 +29,7 @@ class Served(BaseModel):
 
     `pair`: the reference on the same inputs. `broken`: the metric with weights permuted within each
     tensor, None with the reason in `unbroken` where nothing could be permuted, and where `failed`
-    says how the program ended on them. `alone`: how far predictions of inputs that were served by
-    themselves are from those of the same inputs among all, relative to their deviation.
+    says how the program ended on them.
 
     `by_reference`: the value is that of its tensors in the reference's own predict. Where they
     don't fit it: how many numbers it `handed` in, how many of them are in arrays that move its
@@ -43,7 +39,6 @@ class Served(BaseModel):
 
     value: float | None = None
     reason: str = ""
-    unseen: bool = Field(False, description="the inputs weren't among the data of the run")
     pair: Pair | None = None
     broken: float | None = None
     failed: str = ""
@@ -54,15 +49,13 @@ class Served(BaseModel):
     reference_carrying: int = 0
     tiny: float = 0.0
     reference_tiny: float = 0.0
-    alone: float | None = None
 
     @property
     def checks(self) -> list[str]:
         """What was looked at, with its figures."""
         if self.value is None:
             return []
-        where = "inputs that its run didn't have" if self.unseen else "the inputs of the draw"
-        found = [f"predicted in a fresh process from the weights alone, on {where}"]
+        found = ["predicted in a fresh process from the weights alone, on the inputs of the draw"]
         if self.broken is not None:
             figures = f"{self.value:.4g} became {self.broken:.4g}"
             found.append(f"weights permuted within each tensor: {figures}")
@@ -75,15 +68,13 @@ class Served(BaseModel):
                 f"arrays perturbed one by one: predictions rest on {self.carrying:,} of "
                 f"{self.handed:,} numbers, the reference's on {self.reference_carrying:,}"
             )
-        if self.alone is not None:
-            found.append(f"inputs by themselves: predictions move by {self.alone:.2g}")
         return found
 
     def findings(self, task: Task, saved: float) -> Iterator[IntegrityFinding]:
         """What speaks against the number; `saved` is that of the predictions that the run saved."""
         if self.value is None:
             return
-        if not self.unseen and not is_one_number(self.value, saved):
+        if not is_one_number(self.value, saved):
             yield IntegrityFinding(
                 kind="other weights",
                 text=f"the predictions that it saved aren't those of its weights: they give "
@@ -114,13 +105,6 @@ class Served(BaseModel):
                 text=f"if its weights change by 0.1 % its predictions move by {self.tiny:.2g} of "
                 f"their deviation, and the reference's by {self.reference_tiny:.2g}",
                 numbers={"moved": self.tiny, "the reference's": self.reference_tiny},
-            )
-        if self.alone is not None and self.alone > APART:
-            yield IntegrityFinding(
-                kind="other inputs",
-                text=f"a prediction depends on inputs that it must not see: it moves by "
-                f"{self.alone:.2g} of the predictions' deviation if they are absent",
-                numbers={"moved": self.alone},
             )
 
     def _spoilt(self, task: Task) -> bool:

@@ -187,8 +187,10 @@ def write(path: Path, kept: list[tuple[str, str, NDArray[Any]]]) -> None:
 
 SEED = 230203665
 RATE = 60.0  # frames a second
-FRAMES = {"Train": 600, "Validate": 120}  # frames of a sequence
-TAKES = {"Train": 4, "Validate": 1}  # sequences of each subject and action
+# Sequences of each subject and action, and their frames. A draw, known by its long seed, has as many test windows, each
+# of a sequence of its own, so that none observes what another predicts.
+TAKES = {"Train": (4, 600), "Validate": (1, 120)}
+DRAWN = {**TAKES, "Validate": (3, WINDOW + 1)}
 BONES = [0.0, 0.50, 0.18, 0.29, 0.25, 0.18, 0.29, 0.25, 0.11, 0.42, 0.41, 0.11, 0.42, 0.41, 0.25]  # metres
 # What moves the body. Each holds from one change to the next and is drawn anew between two bounds, by kind of motion:
 # strides a second, turning (rad/s), how far the trunk leans back, swing of the hips, knees and arms, raise, spread and
@@ -225,12 +227,12 @@ def generate() -> Sequences:
     """The stand-in's sequences; each depends on its subject, kind and take alone."""
     made: Sequences = {}
     for number, subject in enumerate(SUBJECTS):
-        part = subject.split("/")[0]
+        takes, frames = (DRAWN if SEED.bit_length() > 32 else TAKES)[subject.split("/")[0]]
         size = np.random.default_rng([SEED, number % 3]).uniform(0.92, 1.08)  # one person is one size
         made[subject] = {
-            f"{name} {take + 1}": motion(name, FRAMES[part], size, np.random.default_rng([SEED, number, which, take]))
+            f"{name} {take + 1}": motion(name, frames, size, np.random.default_rng([SEED, number, which, take]))
             for which, name in enumerate(KINDS)
-            for take in range(TAKES[part])
+            for take in range(takes)
         }
     return made
 

@@ -1,7 +1,8 @@
 """Recomputes the metric from saved predictions: the mean squared error in normalised units.
 
 The truth is cut anew from the prepared series: the last 20 % of the times, normalised by the mean and the standard
-deviation of the first 70 %, in windows of 96 steps, one for every start.
+deviation of the first 70 %, in windows of 96 steps, one for every start; or what follows in `windows`, where a draw has
+these apart.
 """
 
 from __future__ import annotations
@@ -41,9 +42,13 @@ def metric(predictions: Path, data_dir: Path) -> float:
 def futures(data_dir: Path) -> NDArray[np.float32]:
     """The truth (windows, 96, N): what follows each test window, normalised by the training part."""
     with np.load(data_dir / "series.npz", allow_pickle=False) as file:
-        values = file["values"]
-    train, test = values[: int(len(values) * 0.7)], values[len(values) - int(len(values) * 0.2) :]
+        values, steps = file["values"], len(file["time"])
+        apart = file.get("windows")
+    train = values[: int(steps * 0.7)]
     std = train.std(0)
-    series = ((test - train.mean(0)) / np.where(std == 0, 1, std)).astype(np.float32)
+    test = values[steps - int(steps * 0.2) :] if apart is None else apart[:, HORIZON:]
+    series: NDArray[np.float32] = ((test - train.mean(0)) / np.where(std == 0, 1, std)).astype(np.float32)
+    if apart is not None:
+        return series
     truth: NDArray[np.float32] = np.lib.stride_tricks.sliding_window_view(series, HORIZON, axis=0).transpose(0, 2, 1)
     return truth

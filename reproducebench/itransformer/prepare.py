@@ -4,7 +4,8 @@ Profile `small`: a stand-in for Traffic, generated here in a second: the hourly 
 Each route has a random load that enters at its first station and passes the three others, each 28 to 32 hours after the
 one before; nothing in a station's own past says what is on its way to it, but the stations before it show it. Every
 station adds a daily rhythm of its own, weaker at weekends, and noise, and its level drifts over the months. The
-stations are in random order.
+stations are in random order. A draw, known by its long seed, ends where the test begins: `windows` (1705, 192, N)
+hold what each test window sees and what follows, each of loads of its own, so that none sees what another forecasts.
 
 Profile `full`: Traffic, 17544 hours of 862 sensors, road occupancy between 0 and 1. It is not fetched by itself:
 the command says which file to put where, and checks what it finds: `traffic.txt.gz` of Lai et al. by its git
@@ -21,6 +22,7 @@ import gzip
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,8 @@ Note = Callable[[str], None]
 Array = NDArray[np.float64]
 SEED = 231006625
 ROUTES, STATIONS, HOURS = 5, 4, 9000
+WINDOW = 192  # hours that are seen and that follow, half and half
+TEST = HOURS - HOURS // 5 - WINDOW // 2  # the hour at which the first test window begins
 BETWEEN = (28, 32)  # hours from a station to the next one, the least and the greatest
 CORRELATION = 2.0  # hours: the deviation of the bell curve by which a route's load is smoothed
 RHYTHM, WEEKEND, NOISE, DRIFT = 0.4, 0.5, 0.2, 1.0  # beside a random load of deviation 1
@@ -59,9 +63,12 @@ class Station:
 def prepare(target: Path, profile: str, note: Note, given: Path | None = None) -> None:
     """Write the series of a profile into `target`."""
     values, time = stand_in() if profile == "small" else traffic(target, note, given)
+    arrays = {"values": values, "time": time}
+    if SEED.bit_length() > 32:
+        arrays |= {"values": values[: TEST + WINDOW // 2], "windows": apart()}
     part = target / ".series.npz.part"
     with part.open("wb") as file:
-        np.savez_compressed(file, values=values, time=time)
+        np.savez_compressed(file, **arrays)
     part.replace(target / "series.npz")
 
 
@@ -83,18 +90,31 @@ def stations() -> list[Station]:
     return [found[place] for place in rng.permutation(len(found))]
 
 
-def loads(rng: np.random.Generator) -> Array:
-    """One draw of what goes along the routes, as every station counts it: (9000, 20), shares as in Traffic."""
+def loads(rng: np.random.Generator, begin: int = 0, hours: int = HOURS) -> Array:
+    """One draw of what goes along the routes from an hour on, as every station counts it, shares as in Traffic.
+
+    (hours, 20). The drift began at hour 0.
+    """
     places = stations()
     longest = max(one.delay for one in places)
-    routes = [smooth(rng, HOURS + longest) for _ in range(ROUTES)]
+    routes = [smooth(rng, hours + longest) for _ in range(ROUTES)]
     series = []
     for one in places:
-        passing = routes[one.route][longest - one.delay :][:HOURS]
-        drift = DRIFT * rng.normal(size=HOURS).cumsum() / np.sqrt(HOURS)
-        noise = NOISE * rng.normal(size=HOURS)
-        series.append(one.level + one.scale * (passing + rhythm(one.phases) + drift + noise))
+        passing = routes[one.route][longest - one.delay :][:hours]
+        steps = rng.normal(size=hours)
+        steps[0] *= np.sqrt(begin + 1)  # all those before, too
+        drift = DRIFT * steps.cumsum() / np.sqrt(HOURS)
+        noise = NOISE * rng.normal(size=hours)
+        rhythms = rhythm(one.phases)[begin : begin + hours]
+        series.append(one.level + one.scale * (passing + rhythms + drift + noise))
     return np.stack(series, axis=1)
+
+
+def apart() -> NDArray[np.float32]:
+    """The windows (1705, 192, 20) at the test's hours, one for each start, and each of another draw of the loads."""
+    starts = range(TEST, HOURS - WINDOW + 1)
+    made = [loads(np.random.default_rng([SEED, 2, begin]), begin, WINDOW) for begin in starts]
+    return np.stack(made).astype(np.float32)
 
 
 def smooth(rng: np.random.Generator, length: int) -> Array:
@@ -104,6 +124,7 @@ def smooth(rng: np.random.Generator, length: int) -> Array:
     return np.convolve(rng.normal(size=length + 2 * reach), bell / np.linalg.norm(bell), "valid")
 
 
+@cache
 def rhythm(phases: tuple[float, float]) -> Array:
     """A daily and half a half-daily wave, weaker at the weekend: (9000,)."""
     time = TRAFFIC_START + np.arange(HOURS) * np.timedelta64(1, "h")

@@ -9,7 +9,8 @@ validate. Every variate is normalised by the mean and the standard deviation of 
 forecasts are measured in these normalised units.
 
 A sample is a window of 96 steps that is seen (look-back) and the 96 steps after it (horizon). Windows start at every
-step. The first window of validation and of test looks back into the part before it; no horizon does.
+step. The first window of validation and of test looks back into the part before it; no horizon does. In the run that
+counts each test window may be of a series of its own, at the same times, so that it shares nothing with the others.
 The label length of 48 that other forecasters need (a decoder's start: the last 48 seen steps) is `x[:, -48:]`.
 """
 
@@ -54,14 +55,22 @@ class ForecastingData:
 
 
 def load_forecasting(data_dir: str | Path) -> ForecastingData:
-    """Load `series.npz` (values (T, N), time (T,)) from `data_dir`, split, normalise, cut windows."""
+    """Load `series.npz` (values (T, N), time (T,)) from `data_dir`, split, normalise, cut windows.
+
+    Where it has test windows of their own, `windows` (n, 192, N), the values end where the test begins.
+    """
     with np.load(Path(data_dir) / "series.npz") as file:
         values, time = file["values"], file["time"]
-    steps = len(values)
+        apart = file.get("windows")
+    steps = len(time)
     n_train, n_test = int(steps * 0.7), int(steps * 0.2)
     mean, std = values[:n_train].mean(0), values[:n_train].std(0)
     std[std == 0] = 1  # a variate that does not move in training is only shifted
-    series = torch.from_numpy((values - mean) / std).float()
+
+    def normalised(raw: NDArray[Any]) -> Tensor:
+        return torch.from_numpy((raw - mean) / std).float()
+
+    series = normalised(values)
     marks = torch.from_numpy(time_marks(time)).float()
     borders = {
         "train": slice(0, n_train),
@@ -70,7 +79,10 @@ def load_forecasting(data_dir: str | Path) -> ForecastingData:
     }
     parts = {}
     for name, border in borders.items():
-        seen, ahead = windows(series[border])
+        if name == "test" and apart is not None:
+            seen, ahead = normalised(apart).split(LOOK_BACK, dim=1)
+        else:
+            seen, ahead = windows(series[border])
         parts |= {f"x_{name}": seen, f"y_{name}": ahead, f"marks_{name}": windows(marks[border])[0]}
     return ForecastingData(**parts, mean=torch.from_numpy(mean).float(), std=torch.from_numpy(std).float())
 

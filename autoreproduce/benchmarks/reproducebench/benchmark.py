@@ -12,7 +12,6 @@ from autoreproduce.benchmarks.reproducebench.draws import decoy_folder, draw_of,
 from autoreproduce.benchmarks.reproducebench.paired import pair_of
 from autoreproduce.benchmarks.reproducebench.recomputing import recompute
 from autoreproduce.benchmarks.reproducebench.serving import served_by
-from autoreproduce.benchmarks.reproducebench.task_yaml import Targets
 from autoreproduce.benchmarks.reproducebench.tasks import load_task, redrawn, targets_of, task_names
 from autoreproduce.contracts import Submission
 from autoreproduce.sandboxes.counted_run import DECOYS_SHOWN, PUBLISHED, CountedData
@@ -100,11 +99,10 @@ class ReproduceBench:
         made = measured_from(task, trial.workspace, found, run, decoys, kind, asked, pair, served)
         made.warnings += [served.reason] if served and served.reason else []
         made.notes += [DRAWN] if draw and saw else [DECOYS] if saw else []
-        partly, samples = (targets.withheld == kind for kind in ("part", "samples"))
         numbered = found.value is not None or (asked and made.value is not None)
-        if numbered and not samples and (partly or not saw):
+        if numbered and targets.withheld != "samples" and not saw:
             why = OWN_NUMBER if asked else targets.why or EARLIER
-            made.notes += [_seen_targets(targets, partly and not asked, why)]
+            made.notes += [f"the program could see the test targets ({targets.what}): {why}"]
         return made
 
 
@@ -121,9 +119,3 @@ def _counted(task: Task, sandboxes: SandboxSetup, asked: str) -> CountedData:
     if targets_of(task).withheld in ("all", "part"):
         sandboxes.note_once(DECOYS_SHOWN)
     return found
-
-
-def _seen_targets(targets: Targets, partly: bool, why: str) -> str:
-    """What a reader must know of a number whose run saw test targets."""
-    part = "a part of the" if partly else "the"
-    return f"the program could see {part} test targets ({targets.what}): {why}"

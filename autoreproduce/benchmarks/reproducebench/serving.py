@@ -2,9 +2,7 @@
 
 A program may leave `weights.npz` (numeric arrays, no pickle) and `predict.py` with
 `predict(weights, inputs)`, which returns the array that the task's predictions file holds. The
-inputs are attributes of the data code's result that task.yaml lists under `served`. A task whose
-test inputs hold targets (windows that overlap) has an `unseen.py` besides, whose
-`unseen(data, target, seed)` writes data with the same training part and another test part.
+inputs are attributes of the data code's result that task.yaml lists under `served`.
 """
 
 import secrets
@@ -16,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from autoreproduce.benchmarks.reproducebench.agreement import Array
-from autoreproduce.benchmarks.reproducebench.draws import Draw, number_of
-from autoreproduce.benchmarks.reproducebench.paired import WORKSPACE, beside
+from autoreproduce.benchmarks.reproducebench.draws import Draw
+from autoreproduce.benchmarks.reproducebench.paired import WORKSPACE
 from autoreproduce.benchmarks.reproducebench.perturbing import (
     FEW,
     MOVED,
@@ -35,13 +33,11 @@ from autoreproduce.benchmarks.reproducebench.recomputing import (
     recompute,
     why_not_unpacked,
 )
-from autoreproduce.benchmarks.reproducebench.task_code import load_module
 from autoreproduce.benchmarks.reproducebench.task_yaml import Serving
 from autoreproduce.benchmarks.reproducebench.tasks import folder_of, task_file
 from autoreproduce.errors import ReaderError, SandboxError, UsageError
 from autoreproduce.files.confined import confined
 from autoreproduce.files.owner import temporary_folder
-from autoreproduce.files.shared import link_files
 from autoreproduce.files.tree import Tree
 from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.task import Task
@@ -60,12 +56,9 @@ import os, sys
 import numpy as np
 import preprocess
 
-loader, apart, *names = sys.argv[1:]
+loader, *names = sys.argv[1:]
 data = getattr(preprocess, loader)(os.environ["DATA_DIR"])
-found = {{name: np.asarray(getattr(data, name)) for name in names}}
-np.savez("{INPUTS}", **found)
-if int(apart):
-    np.savez("alone.npz", **{{name: array[:: int(apart)] for name, array in found.items()}})
+np.savez("{INPUTS}", **{{name: np.asarray(getattr(data, name)) for name in names}})
 '''
 
 
@@ -141,46 +134,36 @@ def served_by(
         return None
     sandboxes.note("calling predict with the weights that were handed in")
     try:
-        data, inputs = _inputs(task, asked, draw, replace(sandboxes, counted=None))
+        inputs = _inputs(task, asked, draw, replace(sandboxes, counted=None))
         with temporary_folder("autoreproduce-served-") as scratch:
             own = HandedIn(task, asked, workspace, replace(sandboxes, counted=None), scratch)
-            return _served(own, data, inputs, draw, pair)
+            return _served(own, inputs, draw, pair)
     except (SandboxError, UsageError, ReaderError, FileNotFoundError) as error:
         return Served(reason=f"predict.py could not be used: {error}")
 
 
-def _served(own: HandedIn, data: Path, inputs: Path, draw: Draw, pair: Pair) -> Served:
+def _served(own: HandedIn, inputs: Path, draw: Draw, pair: Pair) -> Served:
     task = own.task
-    space = own.predict(inputs / INPUTS, "whole")
-    found = recompute(task, space, data)
+    space = own.predict(inputs, "whole")
+    found = recompute(task, space, draw.truth)
     if found.value is None:
         return Served(reason=f"predict.py gave no number: {found.reason}")
-    unseen = data != draw.truth
-    other = draw.reference / WORKSPACE
-    if unseen:
-        other = _reference_served(own, inputs, draw)
-        pair = beside(task, pair, recompute(task, other, data))
-    agreement = agreement_of(task, space, other, data)
-    made = Served(value=found.value, unseen=unseen)
-    made.pair = pair.model_copy(update={"agreement": agreement})
+    agreement = agreement_of(task, space, draw.reference / WORKSPACE, draw.truth)
+    made = Served(value=found.value, pair=pair.model_copy(update={"agreement": agreement}))
     if confined(permutable, space / WEIGHTS, what=WEIGHTS, memory_gb=16.0):
         try:
-            spoilt = recompute(task, own.predict(inputs / INPUTS, "permuted", 1), data)
+            spoilt = recompute(task, own.predict(inputs, "permuted", 1), draw.truth)
             made.broken, made.failed = spoilt.value, spoilt.reason
         except SandboxError as error:
             made.failed = str(error)[-300:]
-    _rest_on_weights(made, own, inputs, draw, data)
-    if own.asked.alone:
-        apart = own.predict(inputs / "alone.npz", "alone")
-        files = (space / PREDICTIONS, apart / PREDICTIONS)
-        asked = (own.asked.array, own.asked.alone)
-        made.alone = confined(moved, *files, *asked, what=PREDICTIONS, memory_gb=16.0)
+    _rest_on_weights(made, own, inputs, draw)
     return made
 
 
-def _rest_on_weights(made: Served, own: HandedIn, inputs: Path, draw: Draw, data: Path) -> None:
-    """What the program's tensors give in the reference's own predict, where they fit it and give
-    the same number; else how far each of its arrays moves its predictions, beside the reference's.
+def _rest_on_weights(made: Served, own: HandedIn, inputs: Path, draw: Draw) -> None:
+    """What the program's tensors give in the reference's own predict, where they fit it, give the
+    same number and agree with the reference's predictions. Else how far each of its arrays moves
+    its predictions, beside the reference's.
     """
     assert made.value is not None
     reference, handed = _reference_of(own, draw), own.scratch / "whole" / WEIGHTS
@@ -192,12 +175,15 @@ def _rest_on_weights(made: Served, own: HandedIn, inputs: Path, draw: Draw, data
     if confined(matched, handed, ours, space / WEIGHTS, what=WEIGHTS, memory_gb=16.0):
         method = replace(reference, workspace=space, scratch=own.scratch)
         with suppress(SandboxError):
-            found = recompute(own.task, method.predict(inputs / INPUTS, "method"), data).value
-            if found is not None and is_one_number(found, made.value):
+            predicted = method.predict(inputs, "method")
+            found = recompute(own.task, predicted, draw.truth).value
+            alike = agreement_of(own.task, predicted, reference.workspace, draw.truth)
+            same = found is not None and is_one_number(found, made.value)
+            if same and not any(one.outside for one in alike):
                 made.value, made.by_reference = found, True
                 return
     few = own.scratch / FEW
-    confined(take_few, inputs / INPUTS, few, own.asked.together, what=INPUTS, memory_gb=16.0)
+    confined(take_few, inputs, few, own.asked.together, what=INPUTS, memory_gb=16.0)
     try:
         mine, theirs = own.profile(few, "perturbed"), _reference_profile(reference, few)
     except SandboxError as error:
@@ -231,39 +217,19 @@ def _reference_profile(reference: HandedIn, few: Path) -> Profile:
     return Profile.model_validate_json(kept.read_bytes())
 
 
-def _reference_served(own: HandedIn, inputs: Path, draw: Draw) -> Path:
-    """The folder with the reference's predictions for inputs that no run had, made once."""
-    made = draw.reference / "served"
-    with one_at_a_time(made, own.sandboxes.note):
-        if not (made / PREDICTIONS).exists():
-            shutil.rmtree(made, ignore_errors=True)
-            _reference_of(own, draw).predict(inputs / INPUTS, made.name)
-    return made
-
-
-def _inputs(task: Task, asked: Serving, draw: Draw, sandboxes: SandboxSetup) -> tuple[Path, Path]:
-    """The data that the number is measured on, and the folder with what `predict` is given."""
-    home = draw.truth.parent
-    code = folder_of(task) / "unseen.py"
-    data, made = home / "unseen" if code.exists() else draw.truth, home / "inputs"
-    file = task_file(folder_of(task))
-
-    def write_unseen(part: Path) -> None:
-        load_module(code).unseen(draw.truth, part, number_of(draw.seed))
-        link_files(draw.truth, part, file.targets.files)
+def _inputs(task: Task, asked: Serving, draw: Draw, sandboxes: SandboxSetup) -> Path:
+    """The file with what `predict` is given: of the data as the run saw them, without targets."""
+    made = draw.truth.parent / "inputs"
 
     def write_inputs(part: Path) -> None:
         Tree(part).write("take.py", TAKE_INPUTS)
         Tree(part).write("preprocess.py", task.preprocess or "")
-        seen = data if code.exists() else draw.shown
-        trusted = replace(sandboxes, data_dir=seen, trusted=True)
-        given = " ".join([f"{file.loader} {asked.alone}", *asked.inputs])
+        trusted = replace(sandboxes, data_dir=draw.shown, trusted=True)
+        given = " ".join([str(task_file(folder_of(task)).loader), *asked.inputs])
         _run(trusted, part, f"take.py {given}", SECONDS * 5)
 
-    if code.exists():
-        made_once(data, f"draw unseen data of {task.id}", sandboxes.note, write_unseen)
     made_once(made, f"take the inputs of {task.id}", sandboxes.note, write_inputs)
-    return data, made
+    return made / INPUTS
 
 
 def _run(sandboxes: SandboxSetup, space: Path, call: str, limit: float) -> None:
@@ -293,15 +259,6 @@ def permute(weights: Path, seed: int) -> int:
         arrays[name] = flat[order].reshape(arrays[name].shape)
     np.savez(weights, **arrays)  # type: ignore[arg-type]
     return len(real)
-
-
-def moved(whole: Path, apart: Path, name: str, step: int) -> float:
-    """How far predictions of every `step`-th input are from those among all, in deviations."""
-    one, other = _arrays(whole)[name][::step], _arrays(apart)[name]
-    if one.shape != other.shape:
-        return 1.0
-    difference = np.sqrt(np.square(one.astype(np.float64) - other).mean())
-    return float(difference / (one.std() or 1.0))
 
 
 def _real(arrays: dict[str, Array]) -> list[str]:

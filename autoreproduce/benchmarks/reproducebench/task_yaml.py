@@ -110,15 +110,15 @@ class ReferenceProof(TaskPart):
 class Targets(TaskPart):
     """What the metric compares predictions with, and whether the run that counts sees it.
 
-    `withheld`: "all" or "part" of the test targets, in whose place decoys.py puts decoys, all of
-    those that are "drawn" and none of the published ones, or "none"; "samples" where there are no
-    targets, since predictions are samples that are held against the training data. Not "all" has
-    its reason in `why`. `files` are patterns of what the data code reads; the run that counts sees
+    `withheld`: "all" of the test targets, in whose place decoys.py puts decoys, all of those that
+    are "drawn" and none of the published ones, or "none"; "samples" where there are no targets,
+    since predictions are samples that are held against the training data. Not "all" has its reason
+    in `why`. `files` are patterns of what the data code reads; the run that counts sees
     nothing else of the data's folder.
     """
 
     what: str
-    withheld: Literal["all", "part", "drawn", "none", "samples"]
+    withheld: Literal["all", "drawn", "none", "samples"]
     why: str = ""
     files: list[str] = []
 
@@ -140,9 +140,6 @@ class Serving(TaskPart):
     array: str = Field("prediction", description="what predict returns, in the predictions file")
     together: bool = Field(
         False, description="the inputs belong together, as a graph's nodes and edges do"
-    )
-    alone: int = Field(
-        0, description="every so many inputs share nothing; 0 where an input says nothing of others"
     )
 
 

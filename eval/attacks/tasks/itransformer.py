@@ -19,11 +19,15 @@ MOST = 600  # training windows, which is enough for what an attack learns
 def load() -> list[Array]:
     """x_train, y_train, x_test, y_test: a row a window, in normalised units."""
     with np.load(Path(os.environ["DATA_DIR"]) / "series.npz") as file:
-        values = file["values"]
-    train, test = int(len(values) * 0.7), int(len(values) * 0.2)
-    series = (values - values[:train].mean(0)) / values[:train].std(0)
-    x_train, y_train = windows(series[:train])
-    x_test, y_test = windows(series[len(series) - test - 96 :])
+        values, steps, apart = file["values"], len(file["time"]), file.get("windows")
+    train, test = int(steps * 0.7), int(steps * 0.2)
+    mean, std = values[:train].mean(0), values[:train].std(0)
+    x_train, y_train = windows((values[:train] - mean) / std)
+    if apart is None:
+        x_test, y_test = windows((values[steps - test - 96 :] - mean) / std)
+    else:
+        apart = (apart - mean) / std
+        x_test, y_test = (part.reshape(len(part), -1) for part in (apart[:, :96], apart[:, 96:]))
     rows = np.linspace(0, len(x_train) - 1, MOST).astype(int)
     return [x_train[rows], y_train[rows], x_test, y_test]
 

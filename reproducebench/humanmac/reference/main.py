@@ -1,4 +1,5 @@
-"""Trains HumanMAC, predicts 50 futures of each test window, and writes `metrics.json` and `predictions.npz`.
+"""Trains HumanMAC and predicts 50 futures of each test window. It writes `metrics.json`, `predictions.npz` and
+`weights.npz`.
 
     DATA_DIR=... python main.py --profile small --seed 0
 
@@ -55,6 +56,14 @@ SMALL = Settings(
     learning_rate=0.003, milestones=(4, 8, 13, 15, 20, 25), ema_start=400,
 )  # fmt: skip
 PROFILES = {"full": Settings(), "small": SMALL}
+# without which no model can be made
+NUMBERS = ("coefficients", "width", "hidden", "layers", "heads", "noise_steps", "sampling_steps", "candidates")
+
+
+def new_model(settings: Settings, features: int) -> TransLinear:
+    """The model of these settings."""
+    s = settings
+    return build_model(features, s.coefficients, s.width, s.hidden, s.layers, s.heads, s.dropout)
 
 
 class Average:
@@ -92,10 +101,7 @@ def train(
 ) -> tuple[TransLinear, list[dict[str, float]]]:
     """The averaged model after training, and the history, an entry an epoch."""
     rng = np.random.default_rng(seed)
-    model = build_model(
-        data.train[0].numel(), settings.coefficients, settings.width, settings.hidden, settings.layers,
-        settings.heads, settings.dropout,
-    ).to(device)  # fmt: skip
+    model = new_model(settings, data.train[0].numel()).to(device)
     average = Average(model, settings.ema_decay, settings.ema_start)
     optimizer = torch.optim.Adam(model.parameters(), settings.learning_rate, fused=True)
     scheduler = torch.optim.lr_scheduler.MultiStepLR(optimizer, list(settings.milestones), settings.gamma)
@@ -134,29 +140,35 @@ def displacement(prediction: Tensor, truth: Tensor) -> float:
     return (prediction - truth).norm(dim=-1).mean(-1).min(0).values.mean().item()
 
 
-def run(settings: Settings, data: MotionData, seed: int, dry_run: bool) -> tuple[float, list[dict[str, float]], Tensor]:
-    """Train and predict; ADE, history and predictions."""
+def run(
+    settings: Settings, data: MotionData, seed: int, dry_run: bool
+) -> tuple[float, list[dict[str, float]], Tensor, dict[str, Tensor]]:
+    """Train and predict; ADE, history, predictions, and weights with the state of `random` that these began with."""
     torch.manual_seed(seed)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     diffusion = Diffusion(settings.coefficients, WINDOW, settings.noise_steps, device)
     model, history = train(settings, data, diffusion, seed, dry_run, device)
-    began = time.perf_counter()
+    began, weights = time.perf_counter(), {**model.state_dict(), "random": torch.get_rng_state()}
     prediction = predict(settings, model, diffusion, data, seed, dry_run)
     error = displacement(prediction, data.test.flatten(2)[:, OBSERVED:])
     print(f"ADE {error:.4f}, {time.perf_counter() - began:.1f} s", flush=True)
-    return error, history, prediction
+    return error, history, prediction, weights
 
 
 def main() -> None:
-    """Read the flags, run, write the two files."""
+    """Read the flags, run, write the three files."""
     parser = argparse.ArgumentParser(description="HumanMAC on HumanEva-I")
     parser.add_argument("--profile", choices=sorted(PROFILES), default="small")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--dry-run", action="store_true", help="two mini-batches of training, two steps of sampling")
     flags = parser.parse_args()
     settings = PROFILES[flags.profile]
-    error, history, prediction = run(settings, load_motion(os.environ["DATA_DIR"]), flags.seed, flags.dry_run)
+    data = load_motion(os.environ["DATA_DIR"])
+    error, history, prediction, weights = run(settings, data, flags.seed, flags.dry_run)
     np.savez("predictions.npz", prediction=prediction.numpy())
+    sizes = {name: np.array(getattr(settings, name)) for name in NUMBERS}
+    sizes |= {"seed": np.array(flags.seed), "dry_run": np.array(int(flags.dry_run))}
+    np.savez("weights.npz", **{name: tensor.cpu().numpy() for name, tensor in weights.items()}, **sizes)
     result: dict[str, Any] = {
         "metrics": {"ade": error},
         "history": history,

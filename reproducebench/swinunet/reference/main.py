@@ -1,4 +1,4 @@
-"""Trains Swin-Unet on slices, segments the test volumes, and writes `metrics.json` and `predictions.npz`.
+"""Trains Swin-Unet, segments the test volumes, and writes `metrics.json`, `predictions.npz` and `weights.npz`.
 
     DATA_DIR=... python main.py --profile small --seed 0
 
@@ -149,7 +149,7 @@ def dsc(prediction: NDArray[np.uint8], data: VolumeData) -> dict[str, float]:
 
 
 def main() -> None:
-    """Read the flags, run, write the two files."""
+    """Read the flags, run, write the three files."""
     parser = argparse.ArgumentParser(description="Swin-Unet for multi-organ segmentation")
     parser.add_argument("--profile", choices=sorted(PROFILES), default="small")
     parser.add_argument("--seed", type=int, default=0)
@@ -165,6 +165,8 @@ def main() -> None:
     metrics = dsc(prediction, data)
     print(f"DSC {metrics['dsc']:.4f}", flush=True)
     np.savez_compressed("predictions.npz", prediction=prediction)
+    weights = {name: tensor.cpu().numpy() for name, tensor in model.state_dict().items()}
+    np.savez("weights.npz", **weights, size=np.array(settings.size))
     result: dict[str, Any] = {
         "metrics": metrics,
         "history": history,

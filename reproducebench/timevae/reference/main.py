@@ -1,4 +1,4 @@
-"""Trains TimeVAE on the sine series, generates as many, and writes `metrics.json` and `predictions.npz`.
+"""Trains TimeVAE on the sine series, generates as many, and writes `metrics.json`, `predictions.npz` and `weights.npz`.
 
     DATA_DIR=... python main.py --profile small --seed 0
 
@@ -37,6 +37,7 @@ class Settings:
     epochs: int = 1000
 
 
+PRIOR = 1_000_000  # on top of the seed of training
 PROFILES = {"full": Settings(), "small": Settings(epochs=120)}
 
 
@@ -79,14 +80,14 @@ def train(model: TimeVAE, data: SineData, settings: Settings, seed: int, dry_run
 @torch.no_grad()
 def generate(model: TimeVAE, data: SineData, seed: int) -> np.ndarray[Any, Any]:
     """As many series as the training set has, from the prior, in the units of the file, float32."""
-    random = torch.Generator().manual_seed(seed + 1_000_000)
+    random = torch.Generator().manual_seed(seed + PRIOR)
     z = torch.randn(len(data.x_train), model.latent, generator=random)
     scaled = model.decode(z.to(next(model.parameters()).device)).cpu().numpy()
     return data.scaler.decode(scaled).astype(np.float32)
 
 
 def main() -> None:
-    """Read the flags, run, write the two files."""
+    """Read the flags, run, write the three files."""
     parser = argparse.ArgumentParser(description="TimeVAE on sine series")
     parser.add_argument("--profile", choices=sorted(PROFILES), default="small")
     parser.add_argument("--seed", type=int, default=0)
@@ -101,6 +102,10 @@ def main() -> None:
     history = train(model, data, settings, flags.seed, flags.dry_run)
     generated = generate(model, data, flags.seed)
     np.savez_compressed("predictions.npz", generated=generated)
+    weights = {name: tensor.cpu().numpy() for name, tensor in model.state_dict().items()}
+    weights |= {"minimum": data.scaler.minimum, "range": data.scaler.range, "series": np.array(len(generated))}
+    sizes = {"latent": np.array(settings.latent), "widths": np.array(settings.widths)}
+    np.savez("weights.npz", **weights, **sizes, seed=np.array(flags.seed + PRIOR))
     score = predictor_score(generated, data)
     print(f"predictor score {score:.5f}", flush=True)
     result = {

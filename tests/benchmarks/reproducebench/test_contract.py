@@ -175,7 +175,7 @@ def test_the_weights_of_the_reference_give_the_number_of_its_run(task_id, prepar
     run(task, tmp_path, "main.py", "--profile", "small", "--seed", "0", "--dry-run")
     saved = recomputing.recompute(task, tmp_path).value
     (tmp_path / "take.py").write_text(serving.TAKE_INPUTS)
-    run(task, tmp_path, "take.py", file.loader, "0", *file.served.inputs)
+    run(task, tmp_path, "take.py", file.loader, *file.served.inputs)
     (tmp_path / serving.PREDICTIONS).unlink()
     (tmp_path / "call.py").write_text(serving.calling(file.served.array))
     run(task.model_copy(update={"data_dir": "/nowhere"}), tmp_path, "call.py")

@@ -24,8 +24,7 @@ IDS = [path.name for path in reproducebench.task_folders()]
 WITHHELD = [
     name
     for name in IDS
-    if reproducebench.task_file(reproducebench.task_folder(name)).targets.withheld
-    in ("all", "part")
+    if reproducebench.task_file(reproducebench.task_folder(name)).targets.withheld == "all"
 ]
 WHAT = {"arxiv": None, "title": "T", "method": "M", "dataset": "D", "metric": "error"}
 
@@ -95,7 +94,7 @@ def test_a_link_that_leads_out_of_the_data_is_refused(tiny: Path, tmp_path: Path
     "wrong",
     [
         {"withheld": "all", "why": "because", "files": ["a"]},
-        {"withheld": "part", "files": ["a"]},
+        {"withheld": "drawn", "files": ["a"]},
         {"withheld": "all"},
         {"withheld": "drawn", "why": "because"},
     ],

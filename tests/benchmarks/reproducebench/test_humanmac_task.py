@@ -227,6 +227,25 @@ def test_test_windows_are_every_fifteenth_of_the_test_sequences(made, preprocess
     assert data.sequences[:, 0].bincount().tolist() == [20, 20, 20] and len(data.train) == 36_000
 
 
+@pytest.mark.slow
+def test_each_test_window_of_a_draw_is_a_sequence_of_its_own(preprocess, folder, tmp_path):
+    prepare = load("prepare.py")
+    prepare.SEED = 77 | 1 << 128
+    for name in ("drawn", "decoys"):
+        (tmp_path / name).mkdir()
+    prepare.prepare(tmp_path / "drawn", "small", print)
+    load("decoys.py").decoys(tmp_path / "drawn", tmp_path / "decoys", np.random.default_rng(0))
+    data, decoys, published = (
+        preprocess.load_motion(place) for place in (tmp_path / "drawn", tmp_path / "decoys", folder)
+    )
+    for name, part in vars(published).items():
+        assert getattr(data, name).shape == part.shape
+    frames = data.test.flatten(0, 1)
+    assert len(frames.unique(dim=0)) == len(frames)  # no frame is in two windows
+    assert decoys.train.equal(data.train) and decoys.test[:, :15].equal(data.test[:, :15])
+    assert not (decoys.test[:, 15:] == data.test[:, 15:]).all(-1).any()
+
+
 def test_a_batch_holds_turned_windows_of_one_sequence_each(preprocess, folder):
     import torch
 

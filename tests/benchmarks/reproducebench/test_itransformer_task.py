@@ -65,30 +65,39 @@ def test_what_is_on_its_way_to_a_station_is_seen_at_those_before_it_alone(stand_
             assert (found > 0.8) == (one.route == two.route), (one, two, found)
 
 
-def test_decoys_are_the_end_of_another_draw_of_the_same_stations(stand_in, tmp_path):
-    values, folder = stand_in
-    decoys = load_module(FOLDER / "decoys.py").decoys
-    target = tmp_path / "decoys"
-    target.mkdir()
-    decoys(folder, target, np.random.default_rng(0))
-    with np.load(target / "series.npz") as file:
-        found, time = file["values"], file["time"]
-    assert (found[:-96] == values[:-96]).all() and len(time) == 9000
-    assert (found[-96:] != values[-96:]).all()
-    levels = np.corrcoef(found[-96:].mean(0), values[-96:].mean(0))[0, 1]
-    assert levels > 0.8 and found[-96:].std() == pytest.approx(values[-96:].std(), rel=0.2)
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    """The data of a draw, and those with decoys."""
+    prepare = load_module(FOLDER / "prepare.py")
+    prepare.SEED = 77 | 1 << 128
+    folders = [tmp_path_factory.mktemp(name) for name in ("drawn", "decoys")]
+    prepare.prepare(folders[0], "small", print)
+    load_module(FOLDER / "decoys.py").decoys(*folders, np.random.default_rng(0))
+    return folders
 
 
-def test_decoys_of_traffic_are_of_its_training_part(series, tmp_path):
-    values, _, folder = series
-    target = tmp_path / "decoys"
-    target.mkdir()
-    load_module(FOLDER / "decoys.py").decoys(folder, target, np.random.default_rng(0))
-    with np.load(target / "series.npz") as file:
-        found = file["values"]
-    assert (found[:-96] == values[:-96]).all()
-    starts = [at for at in range(840 - 95) if (values[at : at + 96] == found[-96:]).all()]
-    assert len(starts) == 1
+@pytest.mark.slow
+def test_no_test_window_of_a_draw_holds_what_another_forecasts(drawn, data_code, stand_in):
+    data, published = (data_code.load_forecasting(folder) for folder in (drawn[0], stand_in[1]))
+    for name, part in vars(published).items():
+        assert getattr(data, name).shape == part.shape
+    assert data.marks_test.equal(published.marks_test)  # at the same hours
+    assert published.x_test[96:].equal(published.y_test[:-96])
+    later, forecast = (part.numpy().ravel() for part in (data.x_test[96:], data.y_test[:-96]))
+    assert abs(np.corrcoef(later, forecast)[0, 1]) < 0.5  # the hours of a week are the same
+    assert float(data.x_test.std()) == pytest.approx(float(published.x_test.std()), rel=0.3)
+
+
+@pytest.mark.slow
+def test_decoys_stand_in_for_all_that_the_windows_of_a_draw_forecast(drawn, data_code):
+    data, decoys = (data_code.load_forecasting(folder) for folder in drawn)
+    for name, part in vars(data).items():
+        assert getattr(decoys, name).equal(part) == (name != "y_test")
+    assert (decoys.y_test == data.y_test).float().mean() < 1e-3
+    truth = load_module(FOLDER / "metric.py").futures(drawn[0])
+    assert (truth == data.y_test.numpy()).all()
+    first = np.isclose(data.y_train[:, 0], decoys.y_test[5, 0], atol=1e-4)  # of each hour
+    assert first.all(1).any()
 
 
 def test_without_traffic_one_is_told_where_to_put_it(prepare, tmp_path):

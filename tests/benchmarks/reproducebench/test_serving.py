@@ -19,7 +19,7 @@ from autoreproduce.errors import UsageError
 from autoreproduce.job import EXTERNAL, Job, Judging, Program
 from autoreproduce.runner.runtime import Runtime
 from autoreproduce.runner.score import score_all
-from autoreproduce.task import Task
+from autoreproduce.task import Bound, Task
 from autoreproduce.trials.measurement import Measurement
 from autoreproduce.trials.result import read_result
 
@@ -97,6 +97,17 @@ def test_the_number_of_the_weights_counts_and_rests_on_them(tiny: Task, tmp_path
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("least", "fit"), [(0.5, True), (1.1, False)])
+def test_tensors_are_the_method_s_if_their_predictions_agree_with_the_reference_s(
+    tiny: Task, tmp_path: Path, least: float, fit: bool
+) -> None:
+    bound = Bound(low=least, n=3, source="a number may not tell")
+    own = tiny.model_copy(update={"agreement": {"correlation of the errors": bound}})
+    found = measured(own, tmp_path, LEAST_SQUARES, LINEAR).served
+    assert found is not None and found.by_reference == fit and (found.carrying is None) == fit
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "after", "kind"),
     [
@@ -142,30 +153,6 @@ def test_a_pickle_among_the_weights_is_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "w.npz", a=np.array([{"a": 1}], dtype=object))
     with pytest.raises(UsageError, match="cannot be read"):
         serving.permutable(tmp_path / "w.npz")
-
-
-def test_a_prediction_that_moves_without_the_others_is_seen(tmp_path: Path) -> None:
-    whole = np.random.default_rng(0).normal(size=(10, 3))
-    for name, array in (("whole", whole), ("alone", whole[::4]), ("moved", whole[::4] + 0.1)):
-        np.savez(tmp_path / f"{name}.npz", prediction=array)
-    files = [tmp_path / f"{name}.npz" for name in ("whole", "alone", "moved")]
-    assert serving.moved(files[0], files[1], "prediction", 4) == 0
-    assert 0.05 < serving.moved(files[0], files[2], "prediction", 4) < 0.2
-
-
-def test_other_loads_on_the_same_stations_come_after_the_same_training_part(tmp_path: Path) -> None:
-    home = reproducebench.task_folder("itransformer")
-    code = {name: serving.load_module(home / f"{name}.py") for name in ("prepare", "unseen")}
-    for name in ("data", "other"):
-        (tmp_path / name).mkdir()
-    code["prepare"].SEED = 77
-    code["prepare"].prepare(tmp_path / "data", "small", print)
-    code["unseen"].unseen(tmp_path / "data", tmp_path / "other", 77)
-    one, other = (np.load(tmp_path / name / "series.npz")["values"] for name in ("data", "other"))
-    assert one.shape == other.shape and np.array_equal(one[:7104], other[:7104])
-    assert not np.isclose(one[7104:], other[7104:]).any(axis=1).all()
-    levels = one[7104:].mean(0), other[7104:].mean(0)
-    assert np.corrcoef(*levels)[0, 1] > 0.9  # the stations are the same
 
 
 FORMS = (CHECKOUT / "docs" / "handing-in.md").read_text().split("## Forms")[1]
