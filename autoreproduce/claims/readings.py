@@ -136,12 +136,12 @@ def single_readings(opened: Sequence[OpenChoice]) -> list[dict[str, Value]]:
     ]
 
 
-def paired_readings(moved: Sequence[tuple[Reading, set[str]]]) -> list[dict[str, Value]]:
-    """Two alternatives of different choices together that moved claims of one experiment by
-    themselves. `moved`: each with the names of the experiments that it moved.
+def paired_readings(helped: Sequence[tuple[Reading, set[str]]]) -> list[dict[str, Value]]:
+    """Two alternatives of different choices together that each brought one experiment nearer to the
+    paper. `helped`: each with the names of the experiments that it did so for.
     """
     return [
         {**one, **other}
-        for (one, of_one), (other, of_other) in combinations(moved, 2)
+        for (one, of_one), (other, of_other) in combinations(helped, 2)
         if of_one & of_other and not set(one) & set(other)
     ]

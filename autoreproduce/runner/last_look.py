@@ -12,7 +12,7 @@ and what was found is among the verdict's remarks, marked.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
@@ -27,7 +27,7 @@ from autoreproduce.claims.choices import Value
 from autoreproduce.claims.differences import Replacement
 from autoreproduce.claims.readings import label, readings_of, single_readings
 from autoreproduce.claims.verdicts.comparable import half_digit
-from autoreproduce.claims.verdicts.readings import TAIL, by_luck
+from autoreproduce.claims.verdicts.readings import TAIL, ReadingClaim, ReadingResult, by_luck
 from autoreproduce.errors import AutoReproduceError, CommandError, ModelError
 from autoreproduce.evaluation.report.claims_table import claim_rows, measured_text, own_claims
 from autoreproduce.evaluation.report.verdict_words import so_far
@@ -115,6 +115,8 @@ class LastLook:
     models: Models
     budget: Budget
     lost: str = field(default="", init=False)  # to a broken connection
+    done: list[Try] = field(default_factory=list, init=False)
+    helped: set[str] = field(default_factory=set, init=False)  # single readings, by their label
     confirmed: dict[str, int] = field(default_factory=dict, init=False)  # numbers that each reaches
 
     def remarks(
@@ -127,15 +129,18 @@ class LastLook:
             return []
         said: list[str] = []
         findings: list[str] = []
+        if (ran := found.readings) is not None:
+            self.helped = {one.label for one in ran.alternatives if one.nearer(ran.results[0])}
         self.trial.added_phase(PHASE)
         if not self.trial.replaying:
             self.trial.note(so_far(found, "A look at what was missed follows."))
         try:
             for _ in range(ROUNDS):
-                ask = partial(self._ask, found, choices, laboratory, tuple(findings))
+                ask = partial(self._ask, found, choices, laboratory, tuple(said), tuple(findings))
                 look = self._asked_again(ask)
-                if look.note.strip():
-                    said.append(f"{AFTER}: {' '.join(look.note.split())}")
+                note = f"{AFTER}: {' '.join(look.note.split())}"
+                if look.note.strip() and note not in said:
+                    said.append(note)
                 tries = look.tried if laboratory is not None else []
                 if laboratory is not None:
                     findings += [self._outcome(one, laboratory) for one in tries]
@@ -164,6 +169,7 @@ class LastLook:
         found: TrialVerdict,
         choices: Sequence[Choice],
         laboratory: Laboratory | None,
+        said: Sequence[str],
         findings: Sequence[str],
     ) -> Look:
         names = (self.models.chat("research"), self.models.research_name)
@@ -176,7 +182,8 @@ class LastLook:
         def read(reply: str) -> Look:
             look = read_structured(reply, Look)
             for one in look.tried:
-                check_try(one, opened, {each.label for each in ran}, files, found)
+                labels = {each.label for each in ran}
+                check_try(one, opened, labels, files, found, helped=self.helped, done=self.done)
             return look
 
         return agent.checked(
@@ -187,7 +194,7 @@ class LastLook:
             choices=[f"{one.what}: {one.value} ({one.kind})" for one in choices],
             measured=[f"{row.name}: {row.line}; {row.why}" for row in claim_rows(found)],
             readings=[
-                f"{one.label}: "
+                f"{one.label}{' (brings what is missed nearer)' * (one.label in self.helped)}: "
                 + ", ".join(
                     f"{name} {each.mean} ({each.word})" for name, each in one.claims.items()
                 )
@@ -197,6 +204,7 @@ class LastLook:
                 f"{one.name} ({one.what}): {' or '.join(map(str, one.values))}" for one in opened
             ],
             code=shown_first(readable(files), MOST_CODE, command="main.py").listing,
+            said=said,
             tried=findings,
             most_tries=MOST_TRIES,
         )
@@ -207,6 +215,7 @@ class LastLook:
         """
         which = ", which the text doesn't say" if one.against_text else ""
         what = " ".join(one.what.split()) + which
+        self.done.append(one)
         if laboratory.runs[0].seconds > laboratory.seconds_left:
             return f"{AFTER}, this was proposed, and no time was left to run it: {what}."
         named = f"{AFTER}, this was run once, which no verdict counts: {what}"
@@ -219,6 +228,9 @@ class LastLook:
         if run.reason and not run.metrics:
             return f"{named}. It gave no number: {run.reason}."
         shown = _moved(before, after)
+        results = [_as_result({}, before), _as_result(one.reading, after)]
+        if results[1].nearer(results[0]) and one.edit is None:
+            self.helped.add(label(one.reading))
         edit = (
             f" In {one.edit.file}: `{_line(one.edit.old)}` became `{_line(one.edit.new)}`."
             if (one.edit)
@@ -234,7 +246,7 @@ class LastLook:
                 + ", which no verdict counts)."
             )
             self.confirmed[confirmed] = counts[1]
-        return f"{named}. {shown}{_counted(before, after)}.{edit}"
+        return f"{named}. {shown}{_counted(before, after, results)}.{edit}"
 
 
 def missed(found: TrialVerdict) -> bool:
@@ -249,12 +261,24 @@ def check_try(
     ran: set[str],
     files: dict[str, str],
     found: TrialVerdict,
+    *,
+    helped: Collection[str] = (),
+    done: Sequence[Try] = (),
 ) -> None:
-    """Raises CommandError for what can't be run, and for an edit that writes a claimed number."""
+    """Raises CommandError for what can't be run or was tried, for a pair of what doesn't help by
+    itself, and for an edit that writes a claimed number.
+    """
+    if any((one.reading, one.edit) == (each.reading, each.edit) for each in done):
+        raise CommandError(f"{one.what!r} was tried: see what it gave, and try something else")
     if unknown := set(one.reading) - {each.name for each in opened}:
         raise CommandError(f"the program takes no reading {sorted(unknown)[0]!r}")
     if one.reading and not one.edit and label(one.reading) in ran:
         raise CommandError(f"{label(one.reading)} ran already")
+    singles = [label({name: value}) for name, value in one.reading.items()]
+    if len(singles) > 1 and (alone := [each for each in singles if each not in helped]):
+        raise CommandError(
+            f"{alone[0]} by itself hasn't brought what is missed nearer: put together what has"
+        )
     if one.edit is None:
         if not one.reading:
             raise CommandError(f"{one.what!r}: give a reading or an edit")
@@ -337,21 +361,23 @@ def _moved(before: Sequence[JudgedClaim], after: Sequence[JudgedClaim]) -> str:
     return ", ".join(given) + rest
 
 
-def _counted(before: Sequence[JudgedClaim], after: Sequence[JudgedClaim]) -> str:
-    """How many numbers are reached, and how well all fit, if that has changed."""
+def _as_result(reading: Mapping[str, Value], claims: Sequence[JudgedClaim]) -> ReadingResult:
+    found = {one.claim.id: ReadingClaim.of(one.verdict) for one in claims}
+    return ReadingResult(reading=dict(reading), claims=found)
+
+
+def _counted(
+    before: Sequence[JudgedClaim], after: Sequence[JudgedClaim], results: Sequence[ReadingResult]
+) -> str:
+    """How many numbers are reached, and how well those fit that the default misses."""
     counts = [_reached(before), _reached(after)]
     said = ""
     if counts[0] != counts[1]:
         said = f"; {counts[1]} of {len(after)} numbers are reached, where {counts[0]} were"
-    fits = [_misfit(each) for each in (before, after)]
+    fits = [one.misfit(results[0].missed) for one in results]
     if fits[0] is not None and fits[1] is not None:
-        said += f"; χ² per number is {fits[1]:.3g}, where it was {fits[0]:.3g}"
+        said += f"; χ² per missed number is {fits[1]:.3g}, where it was {fits[0]:.3g}"
     return said
-
-
-def _misfit(claims: Sequence[JudgedClaim]) -> float | None:
-    squares = [one.verdict.distance**2 for one in claims if one.verdict.distance is not None]
-    return sum(squares) / len(squares) if squares else None
 
 
 def _line(text: str) -> str:

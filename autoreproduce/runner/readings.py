@@ -1,10 +1,10 @@
 """After the full run: the program again under the readings that were registered before the code.
 
-Each alternative by itself comes first, with one seed; then pairs of those that moved a claim; then
-the further seeds, of what is nearest to the paper first, and none of what moves nothing. Runs begin
-while `readings_minutes` allow; unless they're given, as long again as the runs took, but half an
-hour if all alternatives need it, since one alternative of eight says little. Each is a step of the
-journal, so a resumed trial continues where it stopped, and no model is asked.
+Each alternative by itself comes first, with one seed; then pairs of those that brought what is
+missed nearer; then the further seeds, of what is nearest to the paper first, and none of what moves
+nothing. Runs begin while `readings_minutes` allow; unless they're given, as long again as the runs
+took, but half an hour if all alternatives need it, since one alternative of eight says little. Each
+is a step of the journal, so a resumed trial continues where it stopped, and no model is asked.
 """
 
 from __future__ import annotations
@@ -43,8 +43,7 @@ if TYPE_CHECKING:
 PHASE = "readings"
 LEAST_MINUTES = 5.0
 MOST_MINUTES = 30.0  # unasked, beside a full run that is shorter
-ROOM = 1.5  # times what the alternatives take one at a time: for pairs of those that decide
-MOVED = 0.02  # of the paper's number, by which a claim's mean has to change
+ROOM = 1.5  # times what the alternatives take one at a time: for pairs of those that help
 
 # the verdict on runs under one reading; the second argument is how many alternatives are tested
 Judge = Callable[[Sequence["SeedRun"], int], "TrialVerdict"]
@@ -133,8 +132,8 @@ class _Multiverse:
             trial.note(so_far(self.judge(self.default, 1), follows))
         for reading in singles:
             self._run(reading, self.default[0].seed)
-        moved = [(one, self._moved(one)) for one in singles if label(one) in self.ran]
-        for reading in paired_readings(moved):
+        helped = [(one, self._helped(one)) for one in singles if label(one) in self.ran]
+        for reading in paired_readings(helped):
             self._run(reading, self.default[0].seed)
         for result in sorted(self._results()[1:], key=_promise, reverse=True):
             if not result.same:
@@ -210,14 +209,7 @@ class _Multiverse:
         return ReadingResult(
             reading=dict(reading),
             claims={
-                name: ReadingClaim(
-                    word=verdict.word,
-                    mean=verdict.mean,
-                    difference=verdict.relative,
-                    experiment=experiment,
-                    percentile=verdict.percentile,
-                    distance=verdict.distance,
-                )
+                name: ReadingClaim.of(verdict, experiment)
                 for name, (experiment, verdict) in claims.items()
             },
             seeds=len(runs),
@@ -244,15 +236,13 @@ class _Multiverse:
             for name, each in found.items()
         }
 
-    def _moved(self, reading: Mapping[str, Value]) -> set[str]:
-        """The experiments of which an alternative moved a claim: its verdict, or its mean."""
+    def _helped(self, reading: Mapping[str, Value]) -> set[str]:
+        """The experiments whose missed claims an alternative brings nearer to the paper."""
         before, after = self._result({}, self.default[:1]), self._result(*self.ran[label(reading)])
-        return {
-            one.experiment
-            for name, one in before.claims.items()
-            if one.word != after.claims[name].word
-            or abs((one.difference or 0.0) - (after.claims[name].difference or 0.0)) > MOVED
-        }
+        own: dict[str, list[str]] = {}
+        for name, one in before.claims.items():
+            own.setdefault(one.experiment, []).append(name)
+        return {experiment for experiment, names in own.items() if after.nearer(before, names)}
 
 
 def _promise(result: ReadingResult) -> tuple[int, float]:

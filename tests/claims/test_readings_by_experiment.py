@@ -10,7 +10,7 @@ from autoreproduce.claims.readings import OpenChoice, open_choices, paired_readi
 from autoreproduce.claims.verdicts.comparable import MeasuredAs
 from autoreproduce.claims.verdicts.one_claim import judge
 from autoreproduce.claims.verdicts.overall import overall
-from autoreproduce.claims.verdicts.readings import ReadingsVerdict
+from autoreproduce.claims.verdicts.readings import ReadingClaim, ReadingResult, ReadingsVerdict
 from autoreproduce.claims.verdicts.trial_verdict import JudgedClaim
 from autoreproduce.evaluation.report.specification import specification_curves
 from autoreproduce.evaluation.report.verdict_words import trial_sentence
@@ -83,6 +83,32 @@ def test_the_sentence_counts_and_names_the_experiment_that_a_reading_decides():
     assert said.startswith("Table 1: reproduced only under")
     assert said.endswith("b / CIFAR / Acc is 21 % below the paper; the other 2 hold.")
     assert "Table 2" not in said
+
+
+def of(*gaps, errors=(None, None, None), words=("off", "off", "reproduced")):
+    """A result whose claims lie so far from the paper's, by shares of it or in errors."""
+    claims = {
+        name: ReadingClaim(word=word, difference=gap, distance=error)
+        for name, gap, error, word in zip("abc", gaps, errors, words, strict=True)
+    }
+    return ReadingResult(reading={}, claims=claims)
+
+
+@pytest.mark.parametrize(
+    ("default", "other", "helps"),
+    [
+        (of(-0.1, 0.2, 0.0), of(-0.1, 0.1, 0.0), True),
+        (of(-0.1, 0.2, 0.0), of(-0.1, 0.2, 0.0), False),  # it moves nothing
+        (of(-0.1, 0.2, 0.0), of(0.0, 0.3, 0.0), False),  # one nearer, all together not
+        (of(-0.1, 0.2, 0.0), of(-0.1, 0.1, 0.9), True),  # what was reached isn't missed
+        (of(-0.1, 0.2, 0.0), of(-0.1, None, 0.0), False),  # no number is no help
+        (of(-0.1, 0.2, 0.0, errors=(9, 1, 0)), of(-0.2, 0.9, 0.0, errors=(3, 2, 0)), True),
+        (of(0.1, 0.1, 0.0, words=("reproduced",) * 3), of(0.0, 0.0, 0.0), False),
+    ],
+)
+def test_an_alternative_helps_that_brings_what_is_missed_nearer(default, other, helps):
+    assert other.nearer(default) is helps
+    assert not other.nearer(default, ["c"])
 
 
 def test_what_a_reading_explains_comes_first_where_none_reaches_all():

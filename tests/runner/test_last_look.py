@@ -62,6 +62,19 @@ def test_what_can_be_tried(one: Try) -> None:
     check(one)
 
 
+def test_a_pair_is_of_alternatives_that_helped_by_themselves_and_nothing_is_tried_twice() -> None:
+    choices = [opened("penalty", "ridge"), opened("start", "zero")]
+    pair = Try(what="both", reading={"penalty": "ridge", "start": "zero"})
+    rest = (choices, {"penalty=ridge", "start=zero"}, {"main.py": MAIN}, verdict())
+    with pytest.raises(CommandError, match="start=zero by itself hasn't brought what is missed"):
+        check_try(pair, *rest, helped={"penalty=ridge"})
+    check_try(pair, *rest, helped={"penalty=ridge", "start=zero"})
+    edit = tried("return x / 10", "return x / (10 - 1)")
+    with pytest.raises(CommandError, match="'the same again' was tried"):
+        check_try(edit.model_copy(update={"what": "the same again"}), *rest, done=[edit])
+    check_try(tried("return x / 10", "return x / (10 + 1)"), *rest, done=[edit])
+
+
 def test_a_reading_alone_is_a_try_and_four_are_the_most() -> None:
     look = Look.model_validate({"note": "", "reading": {"penalty": "ridge"}})
     assert [one.what for one in look.tried] == ["penalty=ridge"]

@@ -150,18 +150,21 @@ def test_a_last_look_adds_a_note_and_a_reading_that_count_for_nothing(tmp_path: 
 
     def replies(request: Any) -> str:
         message = request.messages[-1]["content"]
-        if "Look once at where the difference may come from" in message:
+        if "Look once at where the difference may come from" in request.prompt:
             looks.append(message)
-            if "# What you tried" in message:
-                return '{"tries": []}'
-            return '{"note": "Half the error is\\na ridge\'s.", "reading": {"penalty": "ridge"}}'
+            note = '{"note": "Half the error is\\na ridge\'s."'
+            if "was tried: see what it gave" in message:
+                return f'{note}, "tries": []}}'
+            return f'{note}, "reading": {{"penalty": "ridge"}}}}'
         return reply(request).replace("  - value: ridge\n    why: customary\n", "")
 
     with chat_server(replies) as server:
         found = attempt(tmp_path, server.base_url)
         again = attempt(tmp_path, server.base_url, seeds=2)
     assert (
-        len(looks) == 2
+        len(looks) == 3  # what was tried is refused
+        and "# What you said\n- After the fact, with the result in sight: Half" in looks[1]
+        and "the last iteration or the best" in looks[0]
         and "error = " in looks[0]
         and "squared error" in looks[0]
         and "penalty=lasso: " in looks[0]
@@ -172,7 +175,7 @@ def test_a_last_look_adds_a_note_and_a_reading_that_count_for_nothing(tmp_path: 
         assert each.verdict.readings.text == "not reached under any of 2 readings"
         assert each.result.sentence.endswith("; the one other reading doesn't reach it.")
         said = [one for one in each.verdict.remarks if one.startswith("After the fact")]
-        assert "Half the error is a ridge's." in said[0]
+        assert "Half the error is a ridge's." in said[0] and len(said) == 2
         assert "penalty=ridge. squared_error 0.5 (close, before off)" in said[-1]
     assert "which no verdict counts" in again.report.read_text()
 

@@ -24,6 +24,7 @@ from pydantic import Field
 from autoreproduce.claims.choices import Value, alike
 from autoreproduce.claims.claim import Frozen
 from autoreproduce.claims.readings import OpenChoice, label
+from autoreproduce.claims.verdicts.one_claim import Verdict
 
 Reached = Literal["reproduced", "close", "not reached"]
 _STRENGTH: dict[str, int] = {"not reached": 0, "close": 1, "reproduced": 2}
@@ -53,6 +54,18 @@ class ReadingClaim(Frozen):
         exclude_if=lambda errors: errors is None,
     )
 
+    @classmethod
+    def of(cls, verdict: Verdict, experiment: str = "") -> "ReadingClaim":
+        """What a verdict on the runs under a reading says."""
+        return cls(
+            word=verdict.word,
+            mean=verdict.mean,
+            difference=verdict.relative,
+            experiment=experiment,
+            percentile=verdict.percentile,
+            distance=verdict.distance,
+        )
+
 
 class ReadingResult(Frozen):
     """One reading that ran, {} for the default."""
@@ -81,6 +94,26 @@ class ReadingResult(Frozen):
         found = [one.distance for name in names if (one := self.claims.get(name))]
         squares = [distance * distance for distance in found if distance is not None]
         return sum(squares) / len(squares) if squares else None
+
+    @property
+    def missed(self) -> list[str]:
+        """The claims that it doesn't reproduce."""
+        return [name for name in self.claims if self.of_claim(name) != "reproduced"]
+
+    def nearer(self, default: "ReadingResult", names: Sequence[str] | None = None) -> bool:
+        """Whether it brings those claims nearer to the paper, all together, that the default misses
+        (of these ids, or of all): by χ² where errors are known, else by their relative differences.
+        """
+        missed = [name for name in default.missed if names is None or name in names]
+        both = [
+            [one.claims[name] for name in missed if name in one.claims] for one in (default, self)
+        ]
+        for measure in ("distance", "difference"):
+            gaps = [[getattr(claim, measure) for claim in claims] for claims in both]
+            known = [[gap * gap for gap in each if gap is not None] for each in gaps]
+            if known[0]:
+                return len(known[1]) >= len(known[0]) and sum(known[1]) < sum(known[0])
+        return False
 
     def of_claim(self, name: str) -> Reached:
         """How far one claim was reached."""
