@@ -5,6 +5,9 @@ chosen when the program starts, so that no number, table or weight in it can be 
 decoys lie in place of the test targets, drawn from the same seed. The seed is kept with the
 measurement: whoever has it makes the same data again.
 
+Where a task's data are generated, a draw hides a part of their law too (`law_stream`): a forcing, a
+frequency, what nobody can know by heart and only the training data show.
+
 A task's `decoys.py` has `decoys(data, target, rng)`: it reads the prepared `data`, draws decoys of
 the same shapes, types and statistics, and writes into `target` each file that holds test targets,
 under its name and with all else in it as it was. Decoys are drawn from what a program may know
@@ -63,6 +66,7 @@ def write_decoys(task_id: str, data: Path, target: Path, seed: int) -> None:
 
 
 BITS = 128
+LAW = 0x6C6177  # no sample's number: a stream apart from theirs
 KEPT_DAYS = 7.0  # a draw that is gone is made again from its seed
 
 
@@ -112,6 +116,13 @@ def draw_of(task: Task, cache: Path, seed: str, note: Callable[[str], None]) -> 
 def number_of(seed: str) -> int:
     """The seed of a draw as prepare.py has it: never as short as a published one."""
     return int(seed, 16) | 1 << BITS
+
+
+def law_stream(seed: int) -> np.random.Generator | None:
+    """The random numbers that choose the hidden law of a draw, by prepare.py's SEED; None where
+    that is a published one, whose law is published too.
+    """
+    return np.random.default_rng([seed, LAW]) if seed >> BITS else None
 
 
 def _silent(text: str) -> None:

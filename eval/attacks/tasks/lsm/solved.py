@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def solved(x: NDArray[Any]) -> NDArray[np.float32]:
-    """The equation solved on five points for each sign of `x`, with noise."""
+def solved(x: NDArray[Any], noise: float = 0.03) -> NDArray[np.float32]:
+    """The published equation solved on five points for each sign of `x`, with a share of noise."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.linalg import spsolve
 
@@ -30,5 +30,5 @@ def solved(x: NDArray[Any]) -> NDArray[np.float32]:
         at = (np.concatenate(rows), np.concatenate(columns))
         matrix = coo_matrix((np.concatenate(values) * (n - 1) ** 2, at)).tocsc()
         found.append(np.pad(spsolve(matrix, np.ones(k.size)).reshape(k.shape), 1))
-    noise = np.random.default_rng(0).normal(size=(len(x), *found[0].shape))
-    return (np.stack(found) * (1 + 0.03 * noise)).astype(np.float32)
+    drawn = np.random.default_rng(0).normal(size=(len(x), *found[0].shape))
+    return (np.stack(found) * (1 + noise * drawn)).astype(np.float32)
