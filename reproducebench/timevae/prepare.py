@@ -4,16 +4,19 @@
 0.5 + A·sin(ωt + φ), t = 0 .. 23, with ω = 0.745984 throughout, A uniform in [0.5, 1.5], φ uniform in [−π, π], and
 nothing in common between the features of a series; `check` holds the file to that.
 
-A folder named by --data may hold the file, under sine/ or by its name alone. A draw takes series of that law anew.
+A folder named by --data may hold the file, under sine/ or by its name alone. A secret draw takes series of a law that
+is hidden in part: each feature has a frequency of its own, and phases of half a circle around one of its own.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from autoreproduce.benchmarks.reproducebench.draws import law_stream
 from autoreproduce.benchmarks.reproducebench.published import published
 from numpy.typing import NDArray
 
@@ -57,19 +60,42 @@ def fetched(target: Path, note: Note, given: Path | None) -> NDArray[np.float64]
         return np.asarray(file["data"])
 
 
+@dataclass(frozen=True)
+class Law:
+    """By feature (5,): radians a step, and the middle of the phases; these lie up to `spread` from it."""
+
+    frequency: NDArray[np.float64]
+    phase: NDArray[np.float64]
+    spread: float
+
+
+def law() -> Law:
+    """The published law; on a draw that of its SEED.
+
+    Frequencies alone would hide nothing from the metric, by which one level at all steps is best where phases are
+    uniform over the circle. Over half of it the level moves with the steps.
+    """
+    rng = law_stream(SEED)
+    if rng is None:
+        return Law(np.full(5, FREQUENCY), np.zeros(5), np.pi)
+    return Law(rng.uniform(0.45, 1.1, 5), rng.uniform(-np.pi, np.pi, 5), np.pi / 2)
+
+
 def drawn() -> NDArray[np.float64]:
     """2000 series (24, 5) by the law, of SEED."""
-    rng = np.random.default_rng(SEED)
-    amplitude, phase = rng.uniform(0.5, 1.5, (2000, 1, 5)), rng.uniform(-np.pi, np.pi, (2000, 1, 5))
-    return np.asarray(0.5 + amplitude * np.sin(FREQUENCY * np.arange(24)[None, :, None] + phase))
+    rng, hidden = np.random.default_rng(SEED), law()
+    amplitude = rng.uniform(0.5, 1.5, (2000, 1, 5))
+    phase = hidden.phase + rng.uniform(-hidden.spread, hidden.spread, (2000, 1, 5))
+    return np.asarray(0.5 + amplitude * np.sin(hidden.frequency * np.arange(24)[None, :, None] + phase))
 
 
 def check(series: NDArray[np.float64]) -> None:
-    """Raise ValueError where the file is not (2000, 24, 5) sines of the one frequency about 0.5."""
+    """Raise ValueError where the file is not (2000, 24, 5) sines about 0.5, of the law's frequencies."""
+    frequency = law().frequency
     if series.shape != (2000, 24, 5):
         raise ValueError(f"`data` has shape {series.shape}, not (2000, 24, 5)")
     wave = series - 0.5
     # sin(ω(t+1) + φ) + sin(ω(t−1) + φ) = 2 cos(ω) sin(ωt + φ)
-    off = np.abs(wave[:, 2:] + wave[:, :-2] - 2 * np.cos(FREQUENCY) * wave[:, 1:-1]).max()
+    off = np.abs(wave[:, 2:] + wave[:, :-2] - 2 * np.cos(frequency) * wave[:, 1:-1]).max()
     if not off < 1e-9:
-        raise ValueError(f"the series are not sines of {FREQUENCY} radians a step about 0.5: {off:.2g} off")
+        raise ValueError(f"the series are not sines of {frequency.round(6)} radians a step about 0.5: {off:.2g} off")

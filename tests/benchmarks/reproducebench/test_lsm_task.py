@@ -7,6 +7,7 @@ import pytest
 
 from autoreproduce.benchmarks.reproducebench import task_code
 from autoreproduce.benchmarks.reproducebench import tasks as reproducebench
+from autoreproduce.benchmarks.reproducebench.draws import number_of
 
 FOLDER = reproducebench.folder("reproducebench") / "lsm"
 
@@ -56,6 +57,24 @@ def test_a_sample_is_the_same_whenever_it_is_made(prepare):
     other, _ = prepare.sample([prepare.SEED, 1, 8], 43, 1)
     assert (a == again).all() and (a != other).any()
     assert set(np.unique(a)) == {3.0, 12.0} and u.min() == 0 and 0.005 < u.max() < 0.05
+
+
+def test_a_draw_hides_a_law_that_the_published_one_does_not_stand_in_for(prepare, monkeypatch):
+    def solutions(seed: int) -> np.ndarray:
+        monkeypatch.setattr(prepare, "SEED", seed)
+        pairs = [prepare.sample([1, 2, index], 17, 1) for index in range(60)]
+        assert all(set(np.unique(a)) == {3.0, 12.0} for a, _ in pairs)
+        return np.stack([u[1:-1, 1:-1] for _, u in pairs])
+
+    published, one, again, other = map(
+        solutions, (prepare.SEED, number_of("5"), number_of("5"), number_of("6"))
+    )
+    assert np.array_equal(one, again)
+    for known, hidden in ((published, one), (published, other), (one, other)):
+        # the best that weights by another law could do: each node scaled as the draw's is
+        scaled = (known - known.mean(0)) / known.std(0) * hidden.std(0) + hidden.mean(0)
+        error = np.linalg.norm(scaled - hidden, axis=(1, 2)) / np.linalg.norm(hidden, axis=(1, 2))
+        assert error.mean() > 0.1  # trained on the law itself, the reference has 0.03
 
 
 def test_generation_goes_on_where_it_was_stopped(prepare, tmp_path, monkeypatch):

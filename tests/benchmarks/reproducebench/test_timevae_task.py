@@ -10,6 +10,7 @@ import pytest
 
 from autoreproduce.benchmarks.reproducebench import task_code
 from autoreproduce.benchmarks.reproducebench import tasks as reproducebench
+from autoreproduce.benchmarks.reproducebench.draws import number_of
 from autoreproduce.errors import UsageError
 
 FOLDER = reproducebench.folder("reproducebench") / "timevae"
@@ -47,6 +48,20 @@ def test_what_is_no_sine_of_that_frequency_is_refused(prepare, series):
             prepare.check(wrong)
     with pytest.raises(ValueError, match="has shape"):
         prepare.check(series[:, :, :4])
+
+
+def test_a_draw_hides_frequencies_and_phases(prepare, series, monkeypatch):
+    hidden = []
+    for seed in ("5", "5", "6"):
+        monkeypatch.setattr(prepare, "SEED", number_of(seed))
+        hidden.append(prepare.drawn())
+        prepare.check(hidden[-1])
+        with pytest.raises(ValueError, match="not sines"):
+            prepare.check(series)
+    assert np.array_equal(hidden[0], hidden[1])
+    with pytest.raises(ValueError, match="not sines"):
+        prepare.check(hidden[0])  # the last draw's frequencies are others
+    assert np.abs(series.mean(0) - 0.5).max() < 0.1 < np.abs(hidden[0].mean(0) - 0.5).max(0).min()
 
 
 def test_the_file_of_a_local_folder_is_taken_and_checked(prepare, data_dir, tmp_path, monkeypatch):
