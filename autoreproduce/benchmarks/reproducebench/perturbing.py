@@ -217,8 +217,9 @@ def matched(weights: Path, reference: Path, target: Path) -> bool:
         theirs = {name: file[name] for name in file}
     with np.load(reference, allow_pickle=False) as file:
         ours = {name: file[name] for name in file}
-    learnt = [name for name, array in ours.items() if array.dtype.kind == "f" and array.size > 1]
-    named = [n for n in learnt if n in theirs and theirs[n].shape == ours[n].shape]
+    real = [name for name, array in ours.items() if array.dtype.kind == "f"]
+    learnt = [name for name in real if ours[name].size > 1]
+    named = [n for n in real if n in theirs and theirs[n].shape == ours[n].shape]
     if sum(ours[n].size for n in named) >= 0.95 * sum(ours[n].size for n in learnt):
         pairs = {name: name for name in named}
     else:
@@ -226,13 +227,12 @@ def matched(weights: Path, reference: Path, target: Path) -> bool:
         for name, array in theirs.items():
             if array.dtype.kind == "f":
                 pools.setdefault(array.shape, []).append(name)
-        if any(
-            sum(ours[other].shape == ours[name].shape for other in learnt)
-            != len(pools.get(ours[name].shape, []))
-            for name in learnt
-        ):
+        shapes = [ours[name].shape for name in real]
+        fitting = {shape for shape in shapes if shapes.count(shape) == len(pools.get(shape, []))}
+        if any(ours[name].shape not in fitting for name in learnt):
             return False
-        pairs = {name: pools[ours[name].shape].pop(0) for name in learnt}
+        fits = [name for name in real if ours[name].shape in fitting]
+        pairs = {name: pools[ours[name].shape].pop(0) for name in fits}
     filled = {
         name: theirs[pairs[name]].astype(array.dtype) if name in pairs else array
         for name, array in ours.items()

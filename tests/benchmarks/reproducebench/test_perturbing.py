@@ -134,6 +134,7 @@ OURS = {
     "layer.weight": RNG.normal(size=(4, 3)).astype(np.float32),
     "layer.bias": RNG.normal(size=4).astype(np.float32),
     "head.weight": RNG.normal(size=(4, 3)).astype(np.float32),
+    "head.bias": RNG.normal(size=1).astype(np.float32),  # one number, and learnt
     "padding": np.array(5),
 }
 
