@@ -21,6 +21,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 from jinja2.runtime import Context
 
 from autoreproduce.agents.listing import number
+from autoreproduce.claims.headline import headline_of
 from autoreproduce.config import digest
 from autoreproduce.content import folder
 from autoreproduce.errors import ContextError, UsageError
@@ -83,6 +84,7 @@ def _environment(root: Path, after: Path | None) -> Environment:
         finalize=_without_results,
     )
     made.filters |= {"number": lambda text: Own(number(text)), "counted": counted, "own": Own}
+    made.filters["headline"] = lambda claims, task: headline_of(claims, task.metric)
     return made
 
 

@@ -13,6 +13,7 @@ from typing import Literal
 
 from autoreproduce.claims.choices import FITS, Choice, incomparable
 from autoreproduce.claims.claim import Claim, ClaimsFile, Rules
+from autoreproduce.claims.headline import headline_of
 from autoreproduce.claims.verdicts.all_claims import judge_all
 from autoreproduce.claims.verdicts.comparable import MeasuredAs, repeats
 from autoreproduce.claims.verdicts.distribution import TAIL
@@ -31,7 +32,6 @@ from autoreproduce.evaluation.report.verdict_words import (
     trial_sentence,
 )
 from autoreproduce.files.bounded import is_usable
-from autoreproduce.papers.plain import letters_alone
 from autoreproduce.task import Task
 from autoreproduce.trials.result import Result
 
@@ -244,15 +244,8 @@ def _value_of_run(claim: Claim, run: SeedRun, is_number: bool) -> float | None:
 
 def _claim_of_number(claims: Sequence[Claim], task: Task) -> str:
     """The id of the claim that the task's own number is measured for; "" if none stands out."""
-    names = {letters_alone(task.metric.name), letters_alone(task.metric.paper_name)} - {""}
-    own = [claim for claim in claims if not claim.is_baseline]
-    by_id = [claim for claim in own if claim.id == task.metric.name]
-    by_name = [claim for claim in own if letters_alone(claim.metric) in names]
-    main = [claim for claim in by_name if claim.main]
-    for found in (by_id, by_name, main):
-        if len(found) == 1:
-            return found[0].id
-    return ""
+    found = headline_of(claims, task.metric)
+    return found.claim.id if found is not None and found.sure else ""
 
 
 def with_tested(claims: ClaimsFile | None, tested: int) -> ClaimsFile | None:
@@ -289,6 +282,13 @@ def _remarks(
         found.append(
             f"Seeds {many[0]} to {many[-1]} ran one after the other in one process; their numbers "
             "are the program's own word."
+        )
+    own = [one.claim for one in judged if not one.claim.is_baseline]
+    headline = headline_of(own, task.metric) if len(own) > 1 and not task.more_metrics else None
+    if headline is not None and headline.claim.id != task.metric.name:
+        found.append(
+            f"The headline, {task.metric.name}, was asked for as the number of "
+            f"{headline.claim.title}, since {headline.why}."
         )
     spread = [one.verdict.percentile for one in judged if one.verdict.percentile is not None]
     if len(spread) > 1:
