@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 from autoreproduce.contracts import VERSION
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 WORDS = {"off": "missed", "opposite": "the other way round"}
 MOVES = {"yes": "can move a number", "perhaps": "may move a number", "no": "moves no number"}
+IN_BRIEF = 120  # characters of a difference within the verdict's sentence
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
@@ -89,7 +91,7 @@ def audited_sentence(sentence: str, result: Result) -> str:
     reproduced = result.claims is not None and result.claims.overall.word == "reproduced"
     if decisive and reproduced:
         rest = sentence.removeprefix("Reproduced: ").removeprefix("Reproduced")
-        return f"Reproduced, but not as stated ({clean(decisive[0].does)}): {rest}"
+        return f"Reproduced, but not as stated ({_in_brief(decisive[0])}): {rest}"
     places, shown = plural(len(moving), "place"), sum(one.confirmed for one in moving)
     one_place = len(moving) == 1
     if shown == len(moving):
@@ -98,7 +100,7 @@ def audited_sentence(sentence: str, result: Result) -> str:
         moves = f"can move a number, and {shown} of them did in a run"
     else:
         moves = "can move a number"
-    what = f" ({clean(moving[0].does)})" if shown else ""
+    what = f" ({_in_brief(moving[0])})" if shown else ""
     said = f"{sentence.rstrip('.')}; the code differs from the paper in {places} that {moves}{what}"
     missed = {one.claim.id for one in result.judged if one.verdict.word != "reproduced"}
     reached = {
@@ -108,6 +110,11 @@ def audited_sentence(sentence: str, result: Result) -> str:
         which = "number is" if more == 1 else "numbers are"
         said += f"; done the paper's way, {more} more {which} reached"
     return f"{said}."
+
+
+def _in_brief(one: Difference) -> str:
+    """What the code does, as far as a sentence about the whole can hold it."""
+    return shorten(clean(one.does).split(";")[0], IN_BRIEF, placeholder=" …")
 
 
 def issue_markdown(result: Result, title: str) -> str:

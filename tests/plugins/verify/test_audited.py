@@ -112,6 +112,16 @@ def test_what_the_papers_way_reaches_is_in_the_sentence(words: tuple[str, str], 
     assert sentence.endswith(said)
 
 
+def test_the_sentence_names_a_difference_in_brief() -> None:
+    effect = {"claim": "a", "before": 9.553, "after": 9.702, "word": "close"}
+    does = f"stops at k = 8 {'whatever the ratio is ' * 9}; the cap binds at α = 2"
+    long = Difference.model_validate({**LEAK, "does": does, "id": "D1", "effects": [effect]})
+    result = SimpleNamespace(audit=Audit(differences=(long,)), judged=[], claims=None)
+    sentence = audited_sentence("Not reproduced: all 2 missed.", result)
+    assert "(stops at k = 8 whatever" in sentence and sentence.endswith(" …).")
+    assert "cap" not in sentence and len(sentence) < 280
+
+
 @pytest.mark.parametrize("assumes", ["", "λ = 0.95"])
 def test_a_run_with_values_of_ours_says_so_and_makes_nothing_not_as_stated(assumes: str) -> None:
     facts = {**LEAK, "kind": "model", "assumes": assumes}
