@@ -75,6 +75,21 @@ class Choice(Frozen):
         (), description="of one that may move a number: what else it may be"
     )
     cited: str = Field("", description="of an open one: the cited paper that would settle it")
+    at: str = Field(
+        "",
+        description="of a run that was shortened: the words of its command that say how many",
+        exclude_if=lambda words: not words,
+    )
+    file: str = Field(
+        "",
+        description='the driver\'s, if these words stand there; "": the command has them',
+        exclude_if=lambda name: not name,
+    )
+    replicates: bool = Field(
+        False,
+        description="of seeds: they are simulated data sets or other draws behind each number",
+        exclude_if=lambda replicates: not replicates,
+    )
 
     @model_validator(mode="after")
     def _sourced(self) -> Self:
@@ -155,6 +170,45 @@ def incomparable(claims: Sequence[Claim], choices: Sequence[Choice]) -> dict[str
             if not choice.claims or claim.id in choice.claims:
                 reasons.setdefault(claim.id, reason)
     return reasons
+
+
+def shortened_of(claim: str, choices: Sequence[Choice]) -> list[Choice]:
+    """What a claim's number is a mean over, and the run was planned with fewer of than the paper
+    has, most shortened first.
+    """
+    found = [
+        one
+        for one in choices
+        if one.at and one.key == "seeds" and one.scaled_down and claim in one.claims
+    ]
+    return sorted(found, key=lambda one: one.factor or 0)
+
+
+def with_count(words: str, had: int, count: int) -> str:
+    """The words of a command that say how many (`--reps 50`, `--seeds 0 1 2`) with another, smaller
+    count; "" if they don't say `had` in one place.
+    """
+    numbers = list(re.finditer(r"(?<![\w.])\d+(?![\w.])", words))
+    named = [one for one in numbers if int(one[0]) == had]
+    if len(named) == 1:
+        return f"{words[: named[0].start()]}{count}{words[named[0].end() :]}"
+    if len(numbers) == had > count > 0:  # a list of as many
+        return words[: numbers[count - 1].end()] + words[numbers[-1].end() :]
+    return ""
+
+
+def says(text: str, words: str) -> bool:
+    """Whether these words stand in a command or a script, and not as a part of longer ones."""
+    return bool(_standing(words).search(text))
+
+
+def instead(text: str, words: str, others: str) -> str:
+    """A command or a script with other words in their place."""
+    return _standing(words).sub(lambda _: others, text)
+
+
+def _standing(words: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w.]){re.escape(words)}(?![\w.])")
 
 
 def scaled_down_warning(choices: Sequence[Choice]) -> str:

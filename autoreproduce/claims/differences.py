@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 from pydantic import Field, ValidationError, model_validator
 
 from autoreproduce.claims.claim import Frozen
-from autoreproduce.claims.verdicts.overall import MISSED
+from autoreproduce.claims.verdicts.comparable import MISSED
 from autoreproduce.papers.numbers import numbers_in, same_number
 from autoreproduce.papers.plain import plain, quotable
 from autoreproduce.papers.sections import sections

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
 
-from autoreproduce.claims.choices import FITS, Choice, incomparable
+from autoreproduce.claims.choices import FITS, Choice, incomparable, shortened_of
 from autoreproduce.claims.claim import Claim, ClaimsFile, Rules
 from autoreproduce.claims.headline import headline_of
 from autoreproduce.claims.verdicts.all_claims import judge_all
@@ -22,6 +22,7 @@ from autoreproduce.claims.verdicts.monte_carlo import are_replicates, over_repli
 from autoreproduce.claims.verdicts.orderings import judge_orderings
 from autoreproduce.claims.verdicts.overall import Method, Overall, overall
 from autoreproduce.claims.verdicts.readings import ReadingsVerdict
+from autoreproduce.claims.verdicts.shortened import Shortened, untouched
 from autoreproduce.claims.verdicts.trial_verdict import JudgedClaim, Level, SeedRun, TrialVerdict
 from autoreproduce.evaluation.report.claims_table import LEVEL_OF_WORD
 from autoreproduce.evaluation.report.verdict_words import (
@@ -46,6 +47,59 @@ class SeedUse:
     advice: str = ""
 
 
+@dataclass(frozen=True)
+class ShorterRun:
+    """A run with `share` of the counts that a plan which was shortened has."""
+
+    share: float
+    run: SeedRun
+
+
+def share_of(choice: Choice, share: float) -> int:
+    """A share of what was decided, in whole ones."""
+    return int(float(choice.value) * share)
+
+
+def moving(choices: Sequence[Choice], run: SeedRun, shorter: Sequence[ShorterRun]) -> list[Choice]:
+    """The choices, where those of a plan that was shortened are of those claims alone whose numbers
+    move with them, by shorter runs.
+    """
+
+    def stays(name: str) -> bool:
+        others = [one.run.metrics[name] for one in shorter if name in one.run.metrics]
+        return name in run.metrics and untouched(run.metrics[name], others)
+
+    moved = [
+        one.model_copy(update={"claims": tuple(name for name in one.claims if not stays(name))})
+        if one.at
+        else one
+        for one in choices
+    ]
+    return [one for one in moved if one.claims or not one.at]
+
+
+def _shortened(
+    name: str, choices: Sequence[Choice], shorter: Sequence[ShorterRun]
+) -> Shortened | None:
+    """Of how many draws fewer than the paper's a claim's number is."""
+    found = shortened_of(name, choices)
+    if not found:
+        return None
+    first = found[0]
+    numbers = sorted(
+        (share_of(first, one.share), one.run.metrics[name])
+        for one in shorter
+        if name in one.run.metrics
+    )
+    return Shortened(
+        what=first.what,
+        paper=int(first.due),
+        run=int(first.value),
+        replicates=first.replicates,
+        shorter=tuple(numbers),
+    )
+
+
 def judge_trial(
     task: Task,
     outcome: Result,
@@ -58,16 +112,23 @@ def judge_trial(
     remarks: Sequence[str] = (),
     constants: Mapping[str, str] | None = None,
     seeds: SeedUse = SeedUse(),
+    shorter: Sequence[ShorterRun] = (),
 ) -> TrialVerdict:
     """The verdict on a trial whose program gave numbers; `runs` holds at least that run.
 
     `claims` None: none are known. `choices` may make some incomparable. `remarks` are shown as
     they are; those that follow from the runs are added. `constants`: where in the source text a
     number stands, by its key: it was printed and not computed. `seeds`: how its command takes one.
+    `shorter`: runs of a plan that was shortened already, with still fewer draws.
     """
     failed = outcome.number.failed_after if outcome.number else ""
     alike = same_numbers(runs)
     measured = _measured(claims, runs, task, seeds, alike) if claims else {}
+    choices = moving(choices, runs[0], shorter)
+    measured = {
+        name: one.model_copy(update={"shortened": _shortened(name, choices, shorter)})
+        for name, one in measured.items()
+    }
     if claims and outcome.number:
         measured |= _on_scale(claims.claims, measured, outcome.number.scales)
     judged = (

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoreproduce.claims.check import count_claimed
+from autoreproduce.claims.choices import Choice, instead, with_count
 from autoreproduce.claims.claim import CLAIMS, ClaimedTable, ClaimsFile, claims_of
 from autoreproduce.claims.differences import Audit, Difference, Effect, Replacement
 from autoreproduce.claims.user_claims import claims_of_task
@@ -28,7 +29,7 @@ from autoreproduce.evaluation.report.evidence import read_choices, stored_paper
 from autoreproduce.evaluation.report.verdict_words import led_by, so_far
 from autoreproduce.evaluation.report.verdict_words import verdict as verdict_in_words
 from autoreproduce.evaluation.submission import TREE
-from autoreproduce.evaluation.verdict import SeedUse, judge_trial, with_tested
+from autoreproduce.evaluation.verdict import SeedUse, ShorterRun, judge_trial, share_of, with_tested
 from autoreproduce.files.confined import confined
 from autoreproduce.files.notebooks import LARGEST_NOTEBOOK, changed_notebook
 from autoreproduce.files.tree import Tree
@@ -103,9 +104,19 @@ def conclude(
     def judge(runs: Sequence[SeedRun], tested: int) -> TrialVerdict:
         held = with_tested(claims, tested)
         return judge_trial(
-            task, result, runs, held, choices=choices, constants=constants, seeds=seeds
+            task,
+            result,
+            runs,
+            held,
+            choices=choices,
+            constants=constants,
+            seeds=seeds,
+            shorter=shorter,
         )
 
+    shorter, constants = list[ShorterRun](), dict[str, str]()
+    if repeater is not None:
+        shorter = shorter_runs(choices, repeater, runs, settings, partial(judge, tested=1))
     constants = add_printed_constants(number, result, repeater, runs)
     readings = reading_verdict(repeater, runs, settings, judge)
     found = judge_trial(
@@ -118,6 +129,7 @@ def conclude(
         remarks=[*problems, *more],
         constants=constants,
         seeds=seeds,
+        shorter=shorter,
     )
     if look is not None:
         laboratory = Laboratory.of(repeater, runs, judge, settings.readings_minutes)
@@ -187,6 +199,70 @@ def _claimed_tables(claims: ClaimsFile, folder: Path) -> tuple[ClaimedTable, ...
         return tuple(confined(count_claimed, list(claims.claims), paper, what="the paper")[0])
     except ReaderError:
         return ()
+
+
+# What a plan that was shortened does to its numbers: the program once more with half of what it
+# took fewer of, then with a quarter and an eighth. What that moves them by says how far chance may
+# have moved them from the paper's; one that stays as it is doesn't depend on it.
+
+SHORTER_PHASE = "shorter_runs"
+SHARES = (1 / 2, 1 / 4, 1 / 8)
+TELLS_MORE = ("close", "untestable", "not comparable")  # words that such a run may sharpen
+
+
+def shorter_runs(
+    choices: Sequence[Choice],
+    repeater: Repeater,
+    runs: Sequence[SeedRun],
+    settings: Settings,
+    judge: Callable[[Sequence[SeedRun]], TrialVerdict],
+) -> list[ShorterRun]:
+    """The runs with still fewer draws, where a claim's verdict hangs on them, within the time that
+    alternatives have. Raises SandboxError if no sandbox works.
+    """
+    cut = [one for one in choices if one.at]
+    names = {name for one in cut for name in one.claims}
+    if not cut or repeater.outside is None or settings.readings_minutes == 0:
+        return []
+    told = [one for one in judge(runs).claims if one.claim.id in names]
+    if not any(one.verdict.word in TELLS_MORE for one in told):
+        return []
+    given, found = settings.readings_minutes, list[ShorterRun]()
+    left = given * 60 if given else max(LEAST_MINUTES * 60, runs[0].seconds)
+    repeater.trial.phase(SHORTER_PHASE)
+    for share in SHARES:
+        before = found[-1].run if found else runs[0]
+        with_fewer = _with_share(cut, repeater, repeater.outside, share)
+        if with_fewer is None or before.seconds > left:
+            break
+        name = f"{share:g} of what the run has"
+        run = with_fewer.run(repeater.trial.folder / SHORTER_PHASE / str(share), name, runs[0].seed)
+        left -= run.seconds
+        if not run.metrics:
+            repeater.trial.note(f"a run with {name} gave no number: {run.reason}")
+            break
+        found.append(ShorterRun(share, run))
+    return found
+
+
+def _with_share(
+    cut: Sequence[Choice], repeater: Repeater, outside: OutsideRun, share: float
+) -> Repeater | None:
+    """The program with a share of what each of these was shortened to; None where one of them would
+    be none at all.
+    """
+    command, changed = outside.command, dict[str, str]()
+    for one in cut:
+        count = share_of(one, share)
+        words = with_count(one.at, share_of(one, 1), count)
+        if count < (2 if one.replicates else 1) or not words:
+            return None
+        if one.file:
+            text = changed.get(one.file, repeater.files.get(one.file, ""))
+            changed[one.file] = instead(text, one.at, words)
+        else:
+            command = instead(command, one.at, words)
+    return replace(repeater, outside=replace(outside, command=command), changed=changed)
 
 
 # What a difference does to the paper's numbers: the program once more with the paper's way in

@@ -10,12 +10,14 @@ from typing import Literal
 from pydantic import Field
 
 from autoreproduce.claims.claim import Claim, Frozen, Scale, finite
+from autoreproduce.claims.verdicts.shortened import Shortened
 from autoreproduce.papers.numbers import number_of
 from autoreproduce.papers.plain import words
 
 Word = Literal[
     "reproduced", "close", "off", "opposite", "untestable", "not comparable", "not measured"
 ]
+MISSED = ("off", "opposite")
 SCALE_SLIP = (
     3.0  # a percentage read as a fraction is off by 100, give or take the result's own difference
 )
@@ -46,6 +48,9 @@ class MeasuredAs(Frozen):
     )
     items: int | None = Field(
         None, description="how many items the metric is the share of, if it is such a share"
+    )
+    shortened: Shortened | None = Field(
+        None, description="of fewer draws than the paper's, since the run was shortened"
     )
     split: Literal["validation", "test", "train", "unstated"] = "unstated"
     epoch: Literal["best", "last", "unstated"] = "unstated"

@@ -74,17 +74,20 @@ class Interval:
     why: str
 
 
-def paper_deviation(claim: Claim) -> float | None:
-    """The standard deviation of the paper's runs; None if spread, its kind or n is not known."""
-    if claim.spread is None or claim.n is None or claim.n < 2:
+def paper_deviation(claim: Claim, runs: int | None = None) -> float | None:
+    """The standard deviation of the paper's runs, `runs` if it doesn't say of how many; None if
+    spread, its kind or their number is not known.
+    """
+    n = claim.n or runs
+    if claim.spread is None or n is None or n < 2:
         return None
     match claim.spread.kind:
         case "std":
             return claim.spread.value
         case "sem":
-            return claim.spread.value * math.sqrt(claim.n)
+            return claim.spread.value * math.sqrt(n)
         case "ci95":
-            return claim.spread.value * math.sqrt(claim.n) / t_quantile(0.95, claim.n - 1)
+            return claim.spread.value * math.sqrt(n) / t_quantile(0.95, n - 1)
         case _:  # a range, or ± without a word: no deviation follows from it
             return None
 

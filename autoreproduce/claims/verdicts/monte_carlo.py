@@ -9,7 +9,8 @@ in the table of a bias; else the errors are how our seeds scatter. (Morris, Whit
 "Using simulation studies to evaluate statistical methods", Statistics in Medicine 38, 2019, table
 6, has these errors.)
 
-Where the paper doesn't say how many replicates it has, they are as many as the program's.
+Where the paper doesn't say how many replicates it has, they are as many as the program's. Of a run
+that was shortened both counts are known (`shortened`).
 """
 
 import math
@@ -19,7 +20,8 @@ from statistics import fmean, median, stdev
 
 from autoreproduce.claims.claim import Claim
 from autoreproduce.claims.verdicts.comparable import MeasuredAs
-from autoreproduce.claims.verdicts.intervals import t_quantile
+from autoreproduce.claims.verdicts.intervals import paper_deviation, t_quantile
+from autoreproduce.claims.verdicts.shortened import FAR, SURE
 from autoreproduce.papers.plain import plain, words
 
 FEWEST = (
@@ -58,10 +60,16 @@ class DrawError:
         return self.quantile * self.together
 
     @property
+    def most(self) -> float:
+        """How far they may differ by chance alone once in very many numbers."""
+        sure = t_quantile(SURE, self.seeds - 1) if self.seeds else 0.0
+        return max(FAR, sure) * self.together
+
+    @property
     def known(self) -> bool:
         """Whether ours is known about as well as the paper's, and the errors themselves."""
-        if self.seeds:
-            return self.seeds >= SEEDS_KNOWN
+        if self.seeds and self.seeds < SEEDS_KNOWN:
+            return False
         return self.ours <= self.paper * math.sqrt(FEWER) * (1 + 1e-9)
 
     @property
@@ -89,7 +97,8 @@ def draw_error(
     `factor` takes the program's numbers to the paper's scale. `deviation`: of the estimator, as the
     paper's table has it beside a bias.
     """
-    numbers, count = measured.values, claim.replicates or claim.n or 0
+    numbers, short = measured.values, measured.shortened
+    count = claim.replicates or claim.n or (short.paper if short else 0)
     shifted = bool(_named(claim) & _BIAS)
     errors = [
         error_behind(values, number, shifted=shifted)
@@ -102,16 +111,25 @@ def draw_error(
         paper = one * math.sqrt(each / count) if count > 1 else one
         ours = one / math.sqrt(len(numbers))
         return DrawError(paper, ours, each * len(numbers), count if count > 1 else each)
-    if not over_replicates(claim):
+    drawn = over_replicates(claim) or (short is not None and short.replicates)
+    if not (drawn or short):
         return None
-    single = _deviation_by_name(claim) or (deviation if shifted else None)
+    single = (_deviation_by_name(claim) or (deviation if shifted else None)) if drawn else None
     if single and count >= FEWEST:
         paper = single / math.sqrt(count)
-        return DrawError(paper, paper / math.sqrt(len(numbers)), 0, count)
+        ours = (short.run if short else count) * len(numbers)
+        return DrawError(paper, single / math.sqrt(ours), ours if short else 0, count)
+    said = short is not None and claim.n in (None, short.paper) and len(numbers) < 2
+    if short and said and (single := paper_deviation(claim, short.paper)):
+        ours = single / math.sqrt(short.run)
+        return DrawError(single / math.sqrt(short.paper), ours, short.run, short.paper)
     if len(numbers) < 2 or not (scatter := stdev(numbers) * factor):
         return None
-    quantile = t_quantile(0.95, len(numbers) - 1)  # each seed's number is one as the paper's
-    return DrawError(scatter, scatter / math.sqrt(len(numbers)), 0, 0, quantile, len(numbers))
+    quantile = t_quantile(0.95, len(numbers) - 1)
+    # each seed's number is one as the paper's, or of fewer draws; what one run lists are draws
+    of_each = (short.run if measured.seeds else 1) / short.paper if short else 1.0
+    paper = scatter * math.sqrt(of_each)
+    return DrawError(paper, scatter / math.sqrt(len(numbers)), 0, 0, quantile, len(numbers))
 
 
 def error_behind(values: Sequence[float], number: float, *, shifted: bool = False) -> float | None:

@@ -5,13 +5,16 @@ number are one run. The first that applies decides:
 
 - not measured: the program gave no finite number of at most 1e100 for it;
 - not comparable: another split, epoch, unit or scale, or a choice was scaled down;
+- untestable: the run was shortened, and chance alone may have moved the number so far
+  (`shortened`); this rule stands before "opposite" and "off", and close comes before it;
 - untestable: some runs gave no number;
 - a bound, rank, order or equality: as `statements` says;
 - close: different seeds gave one number, and the paper's varies from run to run;
 - reproduced: every run rounds to all printed digits, or is zero as the paper's number is, within a
   solver's tolerance (an estimate printed in three digits or more, as p = 3.784e-10, is no zero);
 - reproduced: the mean is within the paper's own ± and the cap, whatever the ± is; but one run isn't
-  by the standard error of a single estimate, which says nothing of a run on the same data;
+  by the standard error of a single estimate, which says nothing of a run on the same data, and
+  not one that was shortened;
 - reproduced: a number over simulated data sets is within the Monte Carlo error of the paper's and
   of ours; close, where ours is known far less well than the paper's;
 - reproduced: the number lies within 95 % of what 20 seeds or more gave;
@@ -51,6 +54,7 @@ from pydantic import Field
 
 from autoreproduce.claims.claim import Claim, Frozen, Rules
 from autoreproduce.claims.verdicts.comparable import (
+    MISSED,
     MeasuredAs,
     Word,
     at_most,
@@ -73,6 +77,7 @@ from autoreproduce.claims.verdicts.intervals import (
     standard_error,
 )
 from autoreproduce.claims.verdicts.monte_carlo import DrawError, draw_error, over_replicates
+from autoreproduce.claims.verdicts.shortened import Shortened, allowed_by_chance
 from autoreproduce.claims.verdicts.statements import judge_statement
 from autoreproduce.files.bounded import is_usable
 from autoreproduce.papers.plain import words
@@ -194,14 +199,22 @@ def judge(
     # ranks are few and whole: equal ones are one run only if the runs' other numbers are equal too
     alike = repeats(values) if claim.kind != "rank" or measured.alike else 1
     values = values[:1] if alike > 1 else values
+    short = measured.shortened
     if claim.kind != "number":
         bound = claim.kind in ("at_least", "at_most")
         draws = draw_error(claim, measured, factor, deviation) if bound else None
         word, why = judge_statement(claim, values, rules, draws)
+        if short and word in MISSED:
+            known = draws.most if draws else None
+            limit = allowed_by_chance(claim, values, short, factor, known)
+            gap = abs(fmean(values) - (claim.value if bound else 0.0))
+            if limit is None or at_most(gap, limit) or claim.kind == "rank":
+                word, why = "untestable", f"{why}; the run was shortened {short.words}"
         found = _without_comparison(claim, word, why, values)
     elif slip := scale_slip(claim, fmean(values)):
         found = _without_comparison(claim, "not comparable", slip, values)
     else:
+        own_run = own_run and not short  # the paper's own run isn't shorter than itself
         draws = None if own_run else draw_error(claim, measured, factor, deviation)
         claim = claim.model_copy(update={"spread": None, "n": None}) if own_run else claim
         ignored = alike > 1 and measured.seeded
@@ -210,8 +223,11 @@ def judge(
         of_mean = claim.n or 1 if listed else 1
         found = _Comparison(
             claim, values, measured.items, baseline, rules, draws, of_mean, ignored, own_run,
-            unsaid=listed and not claim.n,
+            unsaid=listed and not claim.n, short=short, factor=factor,
         ).verdict()  # fmt: skip
+    if short and "shortened" not in found.why:
+        told = f"{found.why}; the run was shortened {short.words}"
+        found = found.model_copy(update={"why": told})
     if factor == 1 and alike == 1:
         return found
     times = f"{'times' if factor > 1 else 'divided by'} 100: " if factor != 1 else ""
@@ -242,6 +258,8 @@ class _Comparison:
     same_for_seeds: bool = False  # runs that were given different seeds gave one number
     own_run: bool = False  # the run's other numbers are the paper's, digit for digit
     unsaid: bool = False  # one run lists our values, and the paper doesn't say of how many its is
+    short: Shortened | None = None  # ours are of fewer draws than the paper's
+    factor: float = 1.0  # by which the program's numbers were multiplied
 
     @cached_property
     def mean(self) -> float:
@@ -325,7 +343,8 @@ class _Comparison:
 
     def _word_reached(self) -> tuple[Word, str] | None:
         """The verdict on a number that is the paper's, or that chance alone may have moved."""
-        own = 0.0 if self.of_one_estimate else self.own
+        # of a shorter run the noise is known better, or by nobody
+        own = 0.0 if self.of_one_estimate or self.short else self.own
         why = self.equal
         if not why and self.mean_equal:
             why = f"our mean is equal in all {digits(self.claim)} printed digits"
@@ -338,7 +357,8 @@ class _Comparison:
         draws = self.draws
         if draws and at_most(self.gap, draws.half):
             chance = f"Monte Carlo error alone allows {draws.half:.4g} ({draws.why})"
-            why = f"{self.gap:.4g} away; {chance}"
+            within = f", within {self.short.noise}" if self.short else ""
+            why = f"{self.gap:.4g} away{within}; {chance}"
             return ("reproduced", why) if draws.known else ("close", f"{why}; ours are few")
         if self.seeds and self.seeds.inside:
             return self._word_among_seeds(self.seeds)
@@ -360,6 +380,8 @@ class _Comparison:
 
     def _word_missed(self) -> tuple[Word, str]:
         """The verdict on a number that chance and rounding don't explain."""
+        if self.short and (told := self._word_shortened(self.short)):
+            return told
         if len(self.values) > 1 and self.among and not at_most(self.gap, self.margin):
             return self._word_among()
         if not self.among and self._gain_reversed():
@@ -378,7 +400,29 @@ class _Comparison:
             limits += f"; that is {self.distance:.2g} times what simulating anew moves it by"
         if self.seeds:
             limits += f"; {self.seeds.why}"
+        if self.short and self.allowed is not None:
+            limits += f"; {self.short.noise} can't move it by more than {self.allowed:.4g}"
         return "off", f"{self.gap:.4g} {self._side}; {limits}"
+
+    def _word_shortened(self, short: Shortened) -> tuple[Word, str] | None:
+        """The verdict where a shorter run alone may have moved the number so far."""
+        limit = self.allowed
+        if limit is not None and not at_most(self.gap, limit):
+            return None
+        if at_most(self.gap, self.margin):
+            return "close", f"{self.gap:.4g} away; the margin is {self.margin:.4g}"
+        known = f", which may move it by {limit:.4g}" if limit is not None else ""
+        return "untestable", (
+            f"couldn't tell: {self.gap:.4g} away, and the run was shortened {short.words}{known}"
+        )
+
+    @cached_property
+    def allowed(self) -> float | None:
+        """How far chance in a shorter run may move the number; None if nobody knows."""
+        known = self.draws.most if self.draws else None
+        if self.short is None:
+            return None
+        return allowed_by_chance(self.claim, self.values, self.short, self.factor, known)
 
     def _untestable(self) -> str:
         """Why nobody can say whether it's a miss; "" if one can."""

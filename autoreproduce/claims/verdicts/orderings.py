@@ -18,6 +18,7 @@ from pydantic import Field
 from autoreproduce.claims.claim import Claim, ClaimsFile, Frozen, finite
 from autoreproduce.claims.verdicts.comparable import MeasuredAs, beside, repeats
 from autoreproduce.claims.verdicts.distribution import FEWEST_SEEDS
+from autoreproduce.claims.verdicts.shortened import allowed_by_shorter, of_difference
 
 OrderWord = Literal["holds", "same direction only", "does not hold", "not measured"]
 LEVEL = 0.05
@@ -76,6 +77,10 @@ def judge_ordering(
         word: OrderWord = "does not hold"
         why = f"the mean is {-gap:.4g} on the other side" if gap else "the means are equal"
         why += f"; {in_seeds(wins, len(pairs))}" if len(pairs) > 1 else ""
+        if short := of_difference(ours.shortened, theirs.shortened):
+            limit = allowed_by_shorter([better.sign * gap], short)
+            told = f"couldn't tell, since the run was shortened {short.words}: {why}"
+            word, why = ("does not hold", why) if limit and -gap > limit else ("not measured", told)
     elif not pairs:
         word = "same direction only"
         why = f"the mean is {gap:.4g} better; the runs are not paired by seed"

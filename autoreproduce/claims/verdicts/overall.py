@@ -9,12 +9,12 @@ from typing import Literal
 from pydantic import Field
 
 from autoreproduce.claims.claim import Claim, Frozen
+from autoreproduce.claims.verdicts.comparable import MISSED
 from autoreproduce.claims.verdicts.one_claim import Verdict
 from autoreproduce.claims.verdicts.orderings import OrderVerdict
 
 OverallWord = Literal["reproduced", "partly", "not reproduced", "not comparable", "not measured"]
 Require = Literal["reproduced", "partly"]
-MISSED = ("off", "opposite")
 COMPARED = ("reproduced", "close", *MISSED)
 
 

@@ -19,6 +19,7 @@ from autoreproduce.claims.verdicts.orderings import (
     sign_test,
     wins_and_losses,
 )
+from autoreproduce.claims.verdicts.shortened import of_difference
 from autoreproduce.papers.plain import name_of
 
 ONCE = "one run cannot say more"
@@ -105,7 +106,9 @@ def with_differences(
             continue
         if pairs := paired_values(ours, theirs):
             found[claim.id] = MeasuredAs(
-                values=tuple(one - other for one, other in pairs), scale=ours.scale
+                values=tuple(one - other for one, other in pairs),
+                scale=ours.scale,
+                shortened=of_difference(ours.shortened, theirs.shortened),
             )
     return found
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from autoreproduce.claims.verdicts.overall import MISSED
+from autoreproduce.claims.verdicts.comparable import MISSED
 from autoreproduce.evaluation.report.claims_table import measured_text, own_claims, printed_text
 from autoreproduce.evaluation.report.wording import band, metric_words, number, percent, phase_words
 

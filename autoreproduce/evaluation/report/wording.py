@@ -25,6 +25,7 @@ PHASES = {
     "refactoring": "Refactoring",
     "full_run": "Full run",
     "seeds": "More seeds",
+    "shorter_runs": "Shorter runs",
     "readings": "Other readings",
     "last_look": "Last look",
     "audit_runs": "Audit runs",

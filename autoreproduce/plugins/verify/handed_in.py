@@ -24,6 +24,7 @@ from autoreproduce.agents.structured import read_object, read_structured
 from autoreproduce.audit import audit
 from autoreproduce.audit.reach import KINDS, PROSE
 from autoreproduce.claims.check import count_claimed
+from autoreproduce.claims.choices import CHOICES, Choice, says
 from autoreproduce.claims.differences import cut
 from autoreproduce.claims.withholding import Withholding
 from autoreproduce.content import folder
@@ -146,6 +147,7 @@ class HandedInCode:
         self.own_packages, self.own_driver = list[str](), ""
         self.versions = list[list[str]]()  # of Python and the packages that ran
         self.failed_lists: dict[str, str] = {}
+        self.texts: dict[str, str] = {}  # of the paper and the code, by name
 
     def solve(self, task: Task, models: Models, sandbox: Sandbox, trial: Trial) -> Submission:
         """The run in full with the places of its numbers; failed if no plan made it run."""
@@ -172,6 +174,7 @@ class HandedInCode:
         if not claims:
             return Submission("failed", NO_CLAIM, "claims")
         paper_text = Withholding(claims)(paper.body)
+        self.texts = {"the paper": paper_text, **program.files}
         plan, run, changed, places = self._run(
             task, agent, sandbox, trial, claims, left_out, paper_text
         )
@@ -211,13 +214,9 @@ class HandedInCode:
             failed = replace(self._failed(plan, run, places), warnings=warnings)
             return replace(failed, audit=seen, details={**details, **ended})
         assert run is not None  # numbers were found in what it left
-        _keep_changes(trial, changed)
-        named = [f"{HEADLINE}={one.derivation.text}" for one in found[:1]]
-        named += [f"{one.id}={one.derivation.text}" for one in found]
-        outside = OutsideRun(plan.command, metric_from=tuple(named))
+        outside = self._kept_run(trial, plan, changed, places)
         at = {one.id for one in found}
         missing = [claim.id for claim in claims if claim.id not in at and not claim.than]
-        write_outside_run(trial, outside)
         warnings += [f"not found in the output: {', '.join(missing)}"] if missing else []
         how = _completed(run)
         if not run.execution.ok:
@@ -228,6 +227,48 @@ class HandedInCode:
             sections["What was tried before"] = self.tried[:-1]
         done = replace(done, metric_from=outside.metric_from, warnings=warnings)
         return replace(done, audit=seen, details=details)
+
+    def _kept_run(
+        self, trial: Trial, plan: RunPlan, changed: Patched, places: Places
+    ) -> OutsideRun:
+        """How the program is run, written down for further runs, with what it has fewer of."""
+        _keep_changes(trial, changed)
+        if cut := self._shortened(plan, places, trial):
+            trial.write(CHOICES, json.dumps([one.model_dump(mode="json") for one in cut], indent=1))
+        found = [*places.found.values()]
+        named = [f"{HEADLINE}={one.derivation.text}" for one in found[:1]]
+        named += [f"{one.id}={one.derivation.text}" for one in found]
+        outside = OutsideRun(plan.command, metric_from=tuple(named))
+        write_outside_run(trial, outside)
+        return outside
+
+    def _shortened(self, plan: RunPlan, places: Places, trial: Trial) -> list[Choice]:
+        """What the run has fewer of than the paper, each with the claims whose commands were
+        shortened by it.
+        """
+        made = _commands_of(places, plan, trial)
+        found = []
+        for one in plan.shortened:
+            lines = [
+                each.command for each in plan.commands if one in plan.shortened_in(each.command)
+            ]
+            names = [name for name, commands in made.items() if set(commands) & {*lines}]
+            words = f"so that the run ends in its time: {one.at} in {'; '.join(lines)}"
+            made_so = Choice(
+                what=one.what,
+                key="seeds" if one.kind in ("replicates", "seeds") else one.kind,
+                value=one.run,
+                kind="stated",
+                place=one.place(self.texts),
+                why=words,
+                paper=one.paper,
+                claims=tuple(names),
+                at=one.at,
+                file="" if any(says(line, one.at) for line in lines) else DRIVER,
+                replicates=one.kind == "replicates",
+            )
+            found += [made_so] if names else []
+        return found
 
     def _told(
         self, plan: RunPlan, changed: Patched, does: dict[str, list[str]]
@@ -452,10 +493,10 @@ class HandedInCode:
         """The model's plan; it may ask once to see more files of the code `given` first. A command
         of the user's own is run as it is, whatever the plan says.
         """
-        shown = False
+        shown = refused = False
 
         def read(reply: str) -> RunPlan | ToShow:
-            nonlocal shown
+            nonlocal shown, refused
             content = read_object(reply)
             wanted = content.get("show")
             if not isinstance(wanted, list) or not wanted:
@@ -474,7 +515,11 @@ class HandedInCode:
                         "$DATA_DIR isn't set, since the user gave no data: name what is missing "
                         "under `data`, and leave $DATA_DIR out of commands, patches and driver"
                     )
-                return plan
+                wrong = plan.unfounded(self.texts)
+                if wrong and not refused:
+                    refused = True
+                    raise CommandError("; ".join(wrong))
+                return plan.founded(self.texts)
             if shown:
                 raise CommandError("files were shown before: answer with the plan now")
             shown = True
@@ -650,33 +695,44 @@ def _executed(
     )
 
 
-def _made_by(
-    places: Places, claims: Sequence[Claim], plan: RunPlan, trial: Trial
-) -> list[tuple[str, str, str]]:
-    """Each number that was found, where it stands, and the command that printed or wrote it."""
+def _commands_of(places: Places, plan: RunPlan, trial: Trial) -> dict[str, list[str]]:
+    """The commands that printed or wrote each number that was found; all, where none is known."""
     found: list[dict[str, Any]] = []
     for number in range(MOST_PLANS, 0, -1):
         if (trial.folder / f"commands-{number}.json").exists():
             found = parse_json(read_text(trial.folder, f"commands-{number}.json"))
             break
-    titles = {claim.id: claim.title for claim in claims}
 
-    def command_of(value: Values) -> str:
+    def command_of(value: Values) -> list[str]:
         if value.file == PRINTED and value.line:
             made = [one for one in found if value.line <= one["lines"]][:1]
         else:
             fits = [one for one in found if any(fnmatchcase(f, value.file) for f in one["files"])]
             made = fits[-1:]  # the last to write it
         one = made[0] if made else found[0] if len(found) == 1 else None
-        return str(one["command"]) if one else plan.command
+        return [str(one["command"])] if one else [each.command for each in plan.commands]
+
+    return {
+        one.id: [*dict.fromkeys(line for v in one.derivation.values for line in command_of(v))]
+        for one in places.found.values()
+    }
+
+
+def _made_by(
+    places: Places, claims: Sequence[Claim], plan: RunPlan, trial: Trial
+) -> list[tuple[str, str, str]]:
+    """Each number that was found, where it stands, and the command that printed or wrote it, with
+    what that has fewer of than the paper.
+    """
+    titles = {claim.id: claim.title for claim in claims}
+
+    def shown(command: str) -> str:
+        cut = [f"{one.run:,} {one.what} for {one.paper:,}" for one in plan.shortened_in(command)]
+        return f"{command} ({', '.join(cut)})" if cut else command
 
     return [
-        (
-            titles.get(one.id, one.id),
-            one.derived.words,
-            "; ".join(dict.fromkeys(map(command_of, one.derivation.values))),
-        )
-        for one in places.found.values()
+        (titles.get(name, name), places.found[name].derived.words, "; ".join(map(shown, commands)))
+        for name, commands in _commands_of(places, plan, trial).items()
     ]
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from textwrap import shorten
-from typing import Any
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
+from autoreproduce.claims.choices import says, with_count
 from autoreproduce.contracts import Packages
 from autoreproduce.errors import UsageError
 from autoreproduce.plugins.verify.driver import DRIVER, LONGEST
 from autoreproduce.plugins.verify.run_patches import RunPatch
+from autoreproduce.plugins.verify.settings_beside import SPELT
 from autoreproduce.sandboxes.pythons import how_to_get, nearest
 
 CHANGES_CODE = re.compile(  # --patch 16 and patch.py are no programs
@@ -55,6 +57,48 @@ class PlannedCommand(BaseModel):
         return command
 
 
+class Shortening(BaseModel):
+    """What the run has fewer of than the paper, to end in time: repetitions, seeds, epochs.
+
+    `at`: the words of command or driver that say how many. `kind`: replicates and seeds are what a
+    number is a mean over, so that chance alone moves it; the others change what is computed.
+    """
+
+    what: str = Field(min_length=1, max_length=60)
+    kind: Literal["replicates", "seeds", "epochs", "steps", "samples", "parameters"]
+    paper: int = Field(ge=2, le=10**12)
+    run: int = Field(ge=1)
+    at: str = Field(min_length=1, max_length=200)
+
+    @model_validator(mode="after")
+    def _fewer(self) -> Self:
+        if self.run >= self.paper:
+            raise ValueError(f"{self.run} isn't fewer than the paper's {self.paper}")
+        if not with_count(self.at, self.run, 1) or not re.search(r"[A-Za-z]", self.at):
+            raise ValueError(f"`at` doesn't say {self.run} in one place, with its name beside it")
+        return self
+
+    def place(self, texts: Mapping[str, str]) -> str:
+        """Which of the texts, by name, first states the paper's count; "" if none does."""
+        stated = re.compile(spellings(self.paper), re.IGNORECASE)
+        return next((name for name, text in texts.items() if stated.search(text)), "")
+
+
+def spellings(count: int) -> str:
+    """A pattern of a whole number as papers and code write it: 1,000, 1e3, 10^3, a thousand."""
+    gap = r"(?:,|\{,\}|\\,|[ \u2009\u202f\u00a0_'])?"
+    ways = [gap.join(f"{count:,}".split(","))]
+    figures = str(count).rstrip("0")
+    if power := len(str(count)) - len(figures):
+        raised = rf"10\s*(?:\^|\*\*)\s*\{{?\s*{power}"
+        times = r"\s*\$?\s*(?:×|\\times|\\cdot|\*)\s*\$?\s*"
+        ways += [rf"{figures}(?:\.0)?e\+?0*{power}", rf"{figures}{times}{raised}"]
+        ways += [raised] if figures == "1" else []
+    named = [word for word, number in SPELT.items() if number == count]
+    ways += [rf"\b{word}\b" for word in named]
+    return rf"(?<![\d.,])(?:{'|'.join(ways)})(?!\d|[.,]\d)"
+
+
 class RunPlan(BaseModel):
     """How the code is run: bash lines in its folder, one after the other, and what they need.
 
@@ -67,6 +111,7 @@ class RunPlan(BaseModel):
     packages: list[str] = Field([], max_length=100)
     patches: list[RunPatch] = Field([], max_length=20)
     data: list[DataNeed] = Field([], max_length=10)
+    shortened: list[Shortening] = Field([], max_length=8)
     minutes: float = Field(0, ge=0, allow_inf_nan=False)  # that all of it may take; 0: not said
     why: str = ""
 
@@ -104,6 +149,36 @@ class RunPlan(BaseModel):
         return any(
             re.search(r"\$(?:DATA_DIR\b|\{DATA_DIR\})", one.command) for one in self.commands
         ) or any(re.search(r"""environ\[\s*['"]DATA_DIR""", text) for text in code)
+
+    def shortened_in(self, command: str) -> list[Shortening]:
+        """What a command of it was shortened by, itself or the driver that it runs."""
+        text = f"{command}\n{self.driver if DRIVER in command else ''}"
+        return [one for one in self.shortened if says(text, one.at)]
+
+    def unfounded(self, texts: Mapping[str, str]) -> list[str]:
+        """Why something of `shortened` can't be taken: its words are in no command, or the paper's
+        count is in none of the texts.
+        """
+        ran = {what.at for one in self.commands for what in self.shortened_in(one.command)}
+        nowhere = [
+            f"shortened: {one.at!r} stands in no command, and not in the driver"
+            for one in self.shortened
+            if one.at not in ran
+        ]
+        return nowhere + [
+            f"shortened: {one.paper} {one.what} isn't in the paper or the code"
+            for one in self.shortened
+            if one.at in ran and not one.place(texts)
+        ]
+
+    def founded(self, texts: Mapping[str, str]) -> RunPlan:
+        """The plan without what of `shortened` can't be taken."""
+        kept = [
+            one
+            for one in self.shortened
+            if not self.model_copy(update={"shortened": [one]}).unfounded(texts)
+        ]
+        return self.model_copy(update={"shortened": kept})
 
     def runs_as(self, other: RunPlan) -> bool:
         """Whether it runs just what the other one does, whatever its reasons."""

@@ -26,7 +26,7 @@ SPELT = {
         ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"], 2
     )
 }
-SPELT |= {"twelve": 12, "fifteen": 15, "twenty": 20, "fifty": 50, "hundred": 100}
+SPELT |= {"twelve": 12, "fifteen": 15, "twenty": 20, "fifty": 50, "hundred": 100, "thousand": 1_000}
 WORDS = {"lr": "learning rate", "bs": "batch size", "wd": "weight decay"}
 WORDS |= {"batchsize": "batch size"}
 NOISE = {"n", "num", "number", "of", "max", "min", "total", "the", "no", "default", "count"}
