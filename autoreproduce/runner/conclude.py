@@ -100,6 +100,8 @@ def conclude(
         trial.note(so_far(found, follows))
 
     runs = seed_runs(trial, settings, repeater, number, tells, say)
+    alone = partial(judge_trial, task, result, claims=claims, choices=choices, seeds=seeds)
+    shorter = shorter_runs(choices, repeater, runs, settings, alone)
 
     def judge(runs: Sequence[SeedRun], tested: int) -> TrialVerdict:
         held = with_tested(claims, tested)
@@ -114,9 +116,6 @@ def conclude(
             shorter=shorter,
         )
 
-    shorter, constants = list[ShorterRun](), dict[str, str]()
-    if repeater is not None:
-        shorter = shorter_runs(choices, repeater, runs, settings, partial(judge, tested=1))
     constants = add_printed_constants(number, result, repeater, runs)
     readings = reading_verdict(repeater, runs, settings, judge)
     found = judge_trial(
@@ -212,7 +211,7 @@ TELLS_MORE = ("close", "untestable", "not comparable")  # words that such a run 
 
 def shorter_runs(
     choices: Sequence[Choice],
-    repeater: Repeater,
+    repeater: Repeater | None,
     runs: Sequence[SeedRun],
     settings: Settings,
     judge: Callable[[Sequence[SeedRun]], TrialVerdict],
@@ -222,7 +221,7 @@ def shorter_runs(
     """
     cut = [one for one in choices if one.at]
     names = {name for one in cut for name in one.claims}
-    if not cut or repeater.outside is None or settings.readings_minutes == 0:
+    if not cut or repeater is None or repeater.outside is None or settings.readings_minutes == 0:
         return []
     told = [one for one in judge(runs).claims if one.claim.id in names]
     if not any(one.verdict.word in TELLS_MORE for one in told):
