@@ -86,21 +86,21 @@ def conclude(
     more: list[str] = []
     choices = read_choices(trial.folder, more)
 
+    alone = partial(judge_trial, task, result, claims=claims, choices=choices, seeds=seeds)
+
     def tells(runs: Sequence[SeedRun]) -> bool:
         """Whether one run leaves something that further seeds may tell."""
         if claims is None:
             return False
-        found = judge_trial(task, result, runs, claims, choices=choices, seeds=seeds)
+        found = alone(runs)
         words = {one.verdict.word for one in found.claims if one.claim.kind != "rank"}
         return bool(words & set(HELD))
 
     def say(runs: Sequence[SeedRun], follows: str) -> None:
         """The result so far, before further seeds."""
-        found = judge_trial(task, result, runs, claims, choices=choices, seeds=seeds)
-        trial.note(so_far(found, follows))
+        trial.note(so_far(alone(runs), follows))
 
     runs = seed_runs(trial, settings, repeater, number, tells, say)
-    alone = partial(judge_trial, task, result, claims=claims, choices=choices, seeds=seeds)
     shorter = shorter_runs(choices, repeater, runs, settings, alone)
 
     def judge(runs: Sequence[SeedRun], tested: int) -> TrialVerdict:
