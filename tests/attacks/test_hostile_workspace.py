@@ -11,11 +11,13 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
 import pytest
 from records import trial_record
+from sandbox_helpers import DOCKER
 
 from autoreproduce import Sandbox
 from autoreproduce.benchmarks.reproducebench.recomputing import recompute
@@ -38,15 +40,24 @@ pytestmark = pytest.mark.timeout(120, method="signal")
 
 TEXT = "print('ours')\n"
 IN_THE_WAY = {
+    "folder": "mkdir -p {name}/deep && touch {name}/deep/x && chmod 0 {name}/deep",
     "link": "ln -s {host}/key {name}",
     "dangling": "ln -s {host}/made {name}",
     "loop": "ln -s {name} {name}",
-    "folder": "mkdir -p {name}/deep && touch {name}/deep/x && chmod 0 {name}/deep",
     "pipe": "mkfifo {name}",
     "socket": "python -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"{name}\")'",
     "hard link": "echo theirs > own.txt && ln own.txt {name}",
     "closed": "echo x > {name}; chmod 0 {name}",
 }
+
+
+def each_of(name: str, kinds: Collection[str]) -> pytest.MarkDecorator:
+    """Every kind in bubblewrap. In Docker the first: its programs are the same user's there, and
+    what they leave is the same.
+    """
+    inside = [("bubblewrap", kind) for kind in kinds]
+    docker = pytest.param("docker", next(iter(kinds)), marks=DOCKER.marks)
+    return pytest.mark.parametrize(("isolating", name), [*inside, docker], indirect=["isolating"])
 
 
 @pytest.fixture
@@ -89,7 +100,7 @@ def test_a_git_folder_is_the_programs_own(isolating: Sandbox) -> None:
     )
 
 
-@pytest.mark.parametrize("kind", IN_THE_WAY)
+@each_of("kind", IN_THE_WAY)
 @pytest.mark.parametrize("name", ["main.py", "sub/main.py"])
 def test_an_edit_takes_the_place_of_what_is_in_its_way(
     isolating: Sandbox, workspace: Workspace, host: Path, kind: str, name: str
@@ -109,7 +120,7 @@ def test_an_edit_takes_the_place_of_what_is_in_its_way(
     assert untouched(host)
 
 
-@pytest.mark.parametrize("kind", IN_THE_WAY)
+@each_of("kind", IN_THE_WAY)
 def test_a_trial_resumes_over_what_is_in_the_way(
     isolating: Sandbox, tmp_path: Path, workspace: Workspace, host: Path, kind: str
 ) -> None:
@@ -132,7 +143,7 @@ ATTRIBUTES = [
 ]
 
 
-@pytest.mark.parametrize("attribute", ATTRIBUTES)
+@each_of("attribute", ATTRIBUTES)
 def test_attributes_mean_nothing_to_the_history(
     isolating: Sandbox, tmp_path: Path, workspace: Workspace, attribute: str
 ) -> None:
@@ -168,16 +179,16 @@ def trial(tmp_path: Path):
 
 
 KINDS = {
+    "folder": "folder",
     "link": "link",
     "dangling": "link",
     "loop": "link",
-    "folder": "folder",
     "pipe": "pipe",
     "socket": "socket",
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each_of("kind", KINDS)
 def test_results_that_are_no_files_are_a_reason(
     isolating: Sandbox, tmp_path: Path, host: Path, trial: Trial, kind: str
 ) -> None:
@@ -217,7 +228,7 @@ def test_a_reference_is_laid_out_over_links(isolating: Sandbox, tmp_path: Path, 
     assert untouched(host) and (tmp_path / "workspace" / "main.py").read_text() != "private"
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each_of("kind", KINDS)
 def test_predictions_that_are_no_file_are_not_opened(
     isolating: Sandbox, tmp_path: Path, host: Path, kind: str
 ) -> None:

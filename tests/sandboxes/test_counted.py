@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from sandbox_fixtures import Make, make
-from sandbox_helpers import ALL, ISOLATING
+from sandbox_fixtures import Make
+from sandbox_helpers import ALL, ISOLATING, POLLING
 
 from autoreproduce import Sandbox
 from autoreproduce.sandboxes.counted_run import (
@@ -18,15 +18,9 @@ from autoreproduce.sandboxes.counted_run import (
     view_of,
 )
 
-__all__ = ["make"]
-
-
-@pytest.fixture(params=ALL)
-def sandbox(request: pytest.FixtureRequest, make: Make) -> Sandbox:
-    return make(request.param)
-
 
 @pytest.mark.slow
+@pytest.mark.parametrize("sandbox", [*ALL, *POLLING], indirect=True)
 def test_seconds_of_processor_are_counted(sandbox: Sandbox) -> None:
     busy = "import time\nend = time.process_time() + 0.6\nwhile time.process_time() < end: pass"
     spent = sandbox.execute(f"python -c '{busy}'", 20).cpu_seconds

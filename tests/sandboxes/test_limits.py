@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
-from sandbox_helpers import living
+from sandbox_fixtures import Make
+from sandbox_helpers import ALL, POLLING, living, wait_until
 
 from autoreproduce import Sandbox, Stopped
 
@@ -36,20 +37,19 @@ def stopped(
     return done.stopped, done.stdout, done.stderr, took
 
 
-@pytest.mark.slow
-def test_hung(sandbox: Sandbox, token: str) -> None:
-    reason, out, err, took = stopped(
-        sandbox, f"echo begun; echo grumbling >&2; sleep 600; echo {token}", token, timeout=1
-    )
-    assert reason == "timeout" and out == "begun\n" and err.startswith("grumbling\n")
-    assert took < 1 + GRACE
+@pytest.fixture(params=[*ALL, *POLLING])
+def sandbox(request: pytest.FixtureRequest, make: Make) -> Sandbox:
+    return make(request.param)
 
 
 @pytest.mark.slow
-def test_hung_and_deaf(sandbox: Sandbox, token: str) -> None:
+def test_hung_and_deaf_with_a_daemon(sandbox: Sandbox, token: str) -> None:
     code = "import signal,time;[signal.signal(s,signal.SIG_IGN) for s in (1,2,3,15)];print(1,flush=True);time.sleep(600)"
-    reason, out, _, _ = stopped(sandbox, f"python -c '{code}' {token}", token, timeout=2)
-    assert reason == "timeout" and out == "1\n"
+    daemon = f"setsid nohup bash -c 'sleep 600; : {token}' >/dev/null 2>&1"
+    command = f"{daemon} & echo begun; echo grumbling >&2; python -c '{code}' {token}"
+    reason, out, err, took = stopped(sandbox, command, token, timeout=2)
+    assert reason == "timeout" and out == "begun\n1\n" and err.startswith("grumbling\n")
+    assert took < 2 + GRACE
 
 
 def test_fork_bomb(sandbox: Sandbox, token: str, request: pytest.FixtureRequest) -> None:
@@ -70,17 +70,10 @@ def test_threads_count_as_processes(sandbox: Sandbox, token: str) -> None:
 
 
 @pytest.mark.slow
-def test_memory_eater(sandbox: Sandbox, token: str) -> None:
-    reason, out, _, _ = stopped(sandbox, f'python -c "print(1);{EATER}" {token}', token)
-    assert reason == "memory" and out == "1\n"
-
-
-@pytest.mark.slow
 def test_memory_eater_in_a_child(sandbox: Sandbox, token: str) -> None:
-    reason, _, _, _ = stopped(
-        sandbox, f'(python -c "{EATER}" {token}); echo survived; sleep 30', token
-    )
-    assert reason == "memory"
+    command = f'(python -c "print(1);{EATER}" {token}); echo survived; sleep 30'
+    reason, out, _, _ = stopped(sandbox, command, token)
+    assert reason == "memory" and out.startswith("1\n")
 
 
 def test_output_flood_keeps_head_and_tail(sandbox: Sandbox, token: str) -> None:
@@ -120,12 +113,6 @@ def test_daemon_is_ended_with_its_command(sandbox: Sandbox, token: str) -> None:
 
 
 @pytest.mark.slow
-def test_daemon_of_a_hung_program(sandbox: Sandbox, token: str) -> None:
-    command = f"setsid nohup bash -c 'sleep 600; : {token}' >/dev/null 2>&1 & sleep 600"
-    assert stopped(sandbox, command, token, timeout=1)[0] == "timeout"
-
-
-@pytest.mark.slow
 def test_one_large_file(sandbox: Sandbox, token: str) -> None:
     reason, _, err, _ = stopped(
         sandbox, f"head -c 1G /dev/zero > large; sleep 30; : {token}", token
@@ -160,3 +147,13 @@ def test_killed_by_itself(sandbox: Sandbox) -> None:
 def test_closed_output_is_waited_for(sandbox: Sandbox, tmp_path: Path) -> None:
     done = sandbox.execute("exec >&- 2>&-; sleep 0.5; touch done; exit 4", 10)
     assert done.exit_code == 4 and sandbox.read("done") == b""
+
+
+def test_a_listener_that_fails_leaves_nothing(sandbox: Sandbox, token: str) -> None:
+    def fail(text: str) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        sandbox.execute(f"echo one; sleep 600; : {token}", 20, on_output=fail)
+    assert wait_until(lambda: not living(token), 5)
+    assert sandbox.execute("echo fine", 10).stdout == "fine\n"
