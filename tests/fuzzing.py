@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from autoreproduce.errors import AutoReproduceError
 from autoreproduce.files.confined import confined
 
-SECONDS = float(os.environ.get("AUTOREPRODUCE_FUZZ_SECONDS", "60"))
+SECONDS = float(os.environ.get("AUTOREPRODUCE_FUZZ_SECONDS", "15"))  # of all readers together
 SEED = int(os.environ.get("AUTOREPRODUCE_FUZZ_SEED", "2026"))  # another one searches elsewhere
 LONGEST = 5.0  # seconds of one small file
 Reader = Callable[[Path], object]

@@ -11,6 +11,7 @@ import sys
 import tarfile
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -45,7 +46,7 @@ from autoreproduce.runner.find import find_or_make_task
 from autoreproduce.runner.open_models import choose_model
 from autoreproduce.runner.settings import load_settings, settings_here
 
-SECONDS = float(os.environ.get("AUTOREPRODUCE_FUZZ_SECONDS", "5"))
+SECONDS = float(os.environ.get("AUTOREPRODUCE_FUZZ_SECONDS", "2"))
 SHIPPED = Path(__file__).parents[2] / "reproducebench" / "lsm"
 SEED = int(os.environ.get("AUTOREPRODUCE_FUZZ_SEED", "0"))
 watching: list[Callable[[str, tuple[Any, ...]], None]] = []
@@ -54,7 +55,8 @@ sys.addaudithook(lambda event, args: watching[-1](event, args) if watching else 
 
 def plugin(name: str) -> Any:
     """A module of a plugin; the test is skipped where the plugin isn't installed."""
-    return pytest.importorskip(f"autoreproduce.plugins.{name}")
+    pytest.importorskip(f"autoreproduce.plugins.{name.partition('.')[0]}")
+    return import_module(f"autoreproduce.plugins.{name}")
 
 
 class Watch:
@@ -191,8 +193,8 @@ def data_set(folder: Path, draw: random.Random, secret: Path) -> None:
     benchmark = open_benchmark("autoexperiment", {"dataset": folder / "set"})
     for name in benchmark.names():
         task = benchmark.prepare(benchmark.load(name, "small"), folder / "cache", lambda _: None)
-        plugin("masked.layout").lay_out(
-            plugin("masked.tasks").masked_of(task), folder / "workspace"
+        plugin("autoexperiment.layout").lay_out(
+            plugin("autoexperiment.tasks").masked_of(task), folder / "workspace"
         )
 
 
@@ -207,7 +209,7 @@ def agent(folder: Path, draw: random.Random, secret: Path) -> None:
     calls: Any = SimpleNamespace(name="openai:m")
     found = plugin("external_agents.agent_file").read_agent(str(folder / "a.yaml"))
     sandbox: Any = None
-    run = plugin("external_agents.agent_run").AgentRun(found, sandbox, calls, {})
+    run = plugin("external_agents.external").AgentRun(found, sandbox, calls, {})
     run._lay_out(laid, found.command)
 
 
@@ -402,7 +404,7 @@ def test_mutated_files_reach_nothing(
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.chdir(tmp_path)
     draw, until, number, refused = random.Random(SEED), float("inf"), 0, 0
-    while time.monotonic() < until:
+    while number < 4 or time.monotonic() < until:
         (folder := tmp_path / "files" / str(number)).mkdir(parents=True)
         watch, number = Watch(tmp_path / "files", secret), number + 1
         watching.append(watch)
@@ -421,4 +423,4 @@ def test_mutated_files_reach_nothing(
         "evil_module.py",
         "__pycache__",
     }
-    assert number > 3 and (refused or read is paper)  # a paper is read without such parts
+    assert refused or read is paper  # a paper is read without such parts
