@@ -2,8 +2,10 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,8 @@ import pytest
 from autoreproduce.benchmarks.reproducebench import prepared_data, recomputing, serving
 from autoreproduce.benchmarks.reproducebench import tasks as reproducebench
 from autoreproduce.benchmarks.reproducebench.altered import with_mistake
+from autoreproduce.benchmarks.reproducebench.draws import decoy_folder
+from autoreproduce.benchmarks.reproducebench.serving import PREDICTIONS
 from autoreproduce.errors import UsageError
 from autoreproduce.task import Task
 from autoreproduce.trials import served
@@ -19,12 +23,12 @@ from autoreproduce.trials import served
 GIVEN = (
     Path(os.environ["AUTOREPRODUCE_TEST_DATA"]) if "AUTOREPRODUCE_TEST_DATA" in os.environ else None
 )
+TWO_BATCHES = ("main.py", "--profile", "small", "--seed", "0", "--dry-run")
 IDS = [path.name for path in reproducebench.task_folders()]
-# of the others `test_decoys.py` shows the same, over the true data and over decoys
-WITHOUT_DECOYS = [
+WITHHELD = [
     path.name
     for path in reproducebench.task_folders()
-    if reproducebench.task_file(path).targets.withheld == "none"
+    if reproducebench.task_file(path).targets.withheld == "all"
 ]
 SERVED = [
     path.name for path in reproducebench.task_folders() if reproducebench.task_file(path).served
@@ -67,6 +71,20 @@ def run(task: Task, workspace: Path, *command: str) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+@pytest.fixture(scope="module")
+def ran(prepared, tmp_path_factory):
+    """Gives the workspace of two batches of a task's reference; each runs once."""
+    pytest.importorskip("torch")
+
+    @cache
+    def workspace(task_id: str) -> Path:
+        place = tmp_path_factory.mktemp(task_id)
+        run(prepared(task_id), place, *TWO_BATCHES)
+        return place
+
+    return workspace
 
 
 def test_there_are_tasks():
@@ -154,29 +172,41 @@ def test_the_data_code_gives_the_shapes_it_promises(task_id, prepared, tmp_path)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("task_id", WITHOUT_DECOYS)
-def test_the_reference_runs_two_batches_and_its_metric_is_recomputed(task_id, prepared, tmp_path):
-    pytest.importorskip("torch")
-    task = prepared(task_id)
-    run(task, tmp_path, "main.py", "--profile", "small", "--seed", "0", "--dry-run")
-    written = json.loads((tmp_path / "metrics.json").read_text())
-    recomputed = recomputing.recompute(task, tmp_path)
+@pytest.mark.parametrize("task_id", IDS)
+def test_the_reference_runs_two_batches_and_its_metric_is_recomputed(task_id, prepared, ran):
+    written = json.loads((ran(task_id) / "metrics.json").read_text())
+    recomputed = recomputing.recompute(task := prepared(task_id), ran(task_id))
     assert recomputed.reason == "" and recomputed.value is not None
     assert written["metrics"][task.metric.name] == pytest.approx(recomputed.value, rel=1e-4)
     assert written["history"] and written["settings"]["seed"] == 0
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("task_id", WITHHELD)
+def test_an_honest_program_makes_the_same_predictions_over_decoys(
+    task_id, prepared, ran, prepared_cache, tmp_path
+):
+    task, true = prepared(task_id), ran(task_id)
+    decoys = decoy_folder(task_id, "small", task.data_dir, prepared_cache, print)
+    run(task.model_copy(update={"data_dir": decoys}), tmp_path, *TWO_BATCHES)
+    with np.load(true / PREDICTIONS) as ours, np.load(tmp_path / PREDICTIONS) as theirs:
+        assert all(np.array_equal(ours[name], theirs[name]) for name in ours)
+    value = recomputing.recompute(task, tmp_path, decoys).value
+    assert value is not None and value != recomputing.recompute(task, true).value
+    written = json.loads((tmp_path / "metrics.json").read_text())
+    assert written["metrics"][task.metric.name] == pytest.approx(value, rel=1e-4)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("task_id", SERVED)
-def test_the_weights_of_the_reference_give_the_number_of_its_run(task_id, prepared, tmp_path):
-    pytest.importorskip("torch")
+def test_the_weights_of_the_reference_give_the_number_of_its_run(task_id, prepared, ran, tmp_path):
     task = prepared(task_id)
     file = reproducebench.task_file(reproducebench.folder_of(task))
-    run(task, tmp_path, "main.py", "--profile", "small", "--seed", "0", "--dry-run")
+    shutil.copytree(ran(task_id), tmp_path, dirs_exist_ok=True)
     saved = recomputing.recompute(task, tmp_path).value
     (tmp_path / "take.py").write_text(serving.TAKE_INPUTS)
     run(task, tmp_path, "take.py", file.loader, *file.served.inputs)
-    (tmp_path / serving.PREDICTIONS).unlink()
+    (tmp_path / PREDICTIONS).unlink()
     (tmp_path / "call.py").write_text(serving.calling(file.served.array))
     run(task.model_copy(update={"data_dir": "/nowhere"}), tmp_path, "call.py")
     # Sampling begins with noise, of which a model that was hardly trained leaves much.
