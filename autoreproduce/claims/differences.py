@@ -19,6 +19,7 @@ from autoreproduce.claims.verdicts.comparable import MISSED
 from autoreproduce.papers.numbers import numbers_in, same_number
 from autoreproduce.papers.plain import plain, quotable
 from autoreproduce.papers.sections import sections
+from autoreproduce.papers.table_rows import WITHHELD
 
 Kind = Literal[
     "data", "split", "preprocessing", "model", "loss", "optimiser", "training length", "metric",
@@ -346,10 +347,26 @@ class _Words:
         letters = quotable(plain(quote))
         if len(letters) >= SHORTEST_QUOTE and letters in self.letters:
             return True
+        if WITHHELD in f"{quote}{self.read}" and self._has_but_for_results(quote):
+            return True
         forms = {re.sub(r"\s+", "", each).strip(".,;:\"'$") for each in (quote, plain(quote))}
         return any(
             form in text for form in forms if len(form) >= SHORTEST_EXACT for text in self.exact
         )
+
+    def _has_but_for_results(self, quote: str) -> bool:
+        """True if these words stand in it where results are withheld: a number of the quotation may
+        be withheld here, and what it has withheld may be a number.
+        """
+        parts = re.split(r"(\[withheld\]|\d[\d.,]*\d|\d)", plain(quote))
+        words, results = [quotable(part) for part in parts[::2]], parts[1::2]
+        if sum(map(len, words)) < SHORTEST_QUOTE:
+            return False
+        pattern = re.escape(words[0])
+        for result, after in zip(results, words[1:], strict=True):
+            here = r"[\d.]+" if result == WITHHELD else re.escape(quotable(result))
+            pattern += rf"(?:withheld|{here})%?{re.escape(after.lstrip('%'))}"
+        return bool(re.search(pattern, self.letters))
 
     def lacks(self, quote: str) -> str:
         """Why a quotation isn't one; "" if it stands here, or each of its parts between "…"."""
@@ -360,7 +377,7 @@ class _Words:
         if sum(map(len, letters)) < SHORTEST_QUOTE:
             return f"too few words to find them in the paper: {quote.strip()[:120]!r}"
         both = zip(parts, letters, strict=False)
-        missing = (part for part, text in both if text not in self.letters)
+        missing = (part for part, text in both if text not in self.letters and not self.has(part))
         lacking = next(missing, None)
         return f"the paper doesn't have these words: {lacking.strip()[:120]!r}" if lacking else ""
 

@@ -203,10 +203,7 @@ def claim_of(item: Any, taken: set[str]) -> Claim:
         fields.setdefault("scale", "percent")
     for count in {"items", "replicates"} & fields.keys():
         fields[count] = _printed_number(fields[count], count).value
-    if "interval" in fields:
-        fields["spread"] = _of_interval(fields.pop("interval"), fields.get("spread"), printed)
-    elif "spread" in fields or printed.spread is not None:
-        fields["spread"] = _spread_fields(fields.get("spread"), printed)
+    fields |= _spread_given(fields.pop("spread", None), fields.pop("interval", None), printed)
     headings = [*fields["row"], *fields["column"], *fields["than"]]
     # a baseline's bare metric would have the key of the task's own number
     if str(fields.get("is_baseline")).casefold() == "true" and not fields["row"]:
@@ -282,6 +279,19 @@ def _printed_number(value: Any, field: str) -> Printed:
 def _number_in(text: str) -> Printed | None:
     """The one number that a text with markup is; None for any other text, and for a long one."""
     return number_of(plain(text)) if len(text) <= _LONGEST_NUMBER else None
+
+
+def _spread_given(spread: Any, interval: Any, printed: Printed) -> dict[str, Any]:
+    """The field `spread`, if one is given or printed; its interval may stand in it or beside it."""
+    if isinstance(spread, Mapping):
+        spread = _given_fields(spread)
+        interval = spread.pop("interval", interval)
+        spread = spread or None
+    if interval is not None:
+        return {"spread": _of_interval(interval, spread, printed)}
+    if spread is None and printed.spread is None:
+        return {}
+    return {"spread": _spread_fields(spread, printed)}
 
 
 def _spread_fields(given: Any, printed: Printed) -> dict[str, Any]:

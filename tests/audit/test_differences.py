@@ -63,6 +63,25 @@ def test_what_cannot_be_found_is_dropped_with_its_reason(change, why) -> None:
     assert kept == [] and why in line
 
 
+@pytest.mark.parametrize(
+    ("text", "quote", "kept"),
+    [
+        ("The classifier reaches [withheld] in 200 epochs.", "reaches 94.3 % in 200 epochs", True),
+        ("The classifier reaches [withheld]% in 200 epochs.", "reaches [withheld] in 200", True),
+        ("The classifier reaches 94.3 % in 200 epochs.", "reaches [withheld] in 200 epochs", True),
+        ("The classifier reaches 94.3 % in 200 epochs.", "reaches [withheld] in 100 epochs", False),
+        ("The classifier reaches [withheld] in 200 epochs.", "reaches 94.3 % in 100 epochs", False),
+        ("The classifier reaches 91.0 % in 200 epochs.", "reaches 94.3 % in 200 epochs", False),
+        ("The classifier reaches [withheld] in 200 epochs.", "[withheld] [withheld] in", False),
+    ],
+)
+def test_a_quotation_may_hold_a_result_where_results_are_withheld(
+    text: str, quote: str, kept: bool
+) -> None:
+    found, _ = checked((item(paper=quote),), f"# Method\n\n{text}\n", FILES, ["accuracy"])
+    assert bool(found) is kept
+
+
 LEAK = {"kind": "leak", "says": "", "does": "keeps the test rows", "paper": ""}
 
 
