@@ -18,12 +18,13 @@ def agreement(one: Path, other: Path, data_dir: Path) -> dict[str, float]:
 
     The first is the ratio of the median distances from the nearest real series, the smaller over the larger. The
     second is the median error of the recurrence x[t+1] = c x[t] - x[t-1] + d that each sine has for c and d of its own,
-    relative to the series' deviation: near 0 of sines by the law, and far above a trained generator's of noise.
+    relative to the series' deviation: near 0 of sines by the law, and far above a trained generator's of noise. It's
+    taken in the units of the file, since scaling step by step bends sines whose phases don't fill the circle.
     """
     data = code.load_sine(data_dir)
     known = np.concatenate([data.x_train, data.x_test])
-    mine, yours = (data.scaler.encode(saved(path, "generated")) for path in (one, other))
-    far = nearest(mine, known), nearest(yours, known)
+    mine, yours = (saved(path, "generated").astype(np.float64) for path in (one, other))
+    far = [nearest(data.scaler.encode(series), known) for series in (mine, yours)]
     return {"ratio of the distances": min(far) / (max(far) or 1.0), "error of the recurrence": recurrence(mine)}
 
 

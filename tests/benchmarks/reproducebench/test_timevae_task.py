@@ -64,6 +64,18 @@ def test_a_draw_hides_frequencies_and_phases(prepare, series, monkeypatch):
     assert np.abs(series.mean(0) - 0.5).max() < 0.1 < np.abs(hidden[0].mean(0) - 0.5).max(0).min()
 
 
+def test_sines_of_a_hidden_law_keep_their_recurrence(prepare, monkeypatch, tmp_path):
+    """In scaled units they don't: steps are scaled apart."""
+    agreement = task_code.load_module(FOLDER / "agreement.py")
+    monkeypatch.setattr(prepare, "SEED", number_of("5"))
+    np.savez(tmp_path / prepare.NAME, data=prepare.drawn())
+    np.savez(tmp_path / "predictions.npz", generated=prepare.drawn()[:1800])
+    found = agreement.agreement(*2 * [tmp_path / "predictions.npz"], tmp_path)
+    assert found["error of the recurrence"] < 1e-6
+    scaled = agreement.code.load_sine(tmp_path).x_train.astype(float)
+    assert agreement.recurrence(scaled) > 0.16
+
+
 def test_the_file_of_a_local_folder_is_taken_and_checked(prepare, data_dir, tmp_path, monkeypatch):
     source = tmp_path / "local" / "sine" / prepare.NAME
     source.parent.mkdir(parents=True)
