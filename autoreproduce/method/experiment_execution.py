@@ -6,10 +6,13 @@ spent on it, and reviewed against the experiment summary: the full run must also
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import TYPE_CHECKING
 
 from autoreproduce.claims.readings import arguments, label, single_readings
+from autoreproduce.config import digest
+from autoreproduce.files.bounded import parse_python
 from autoreproduce.method.data_acquisition import refresh_facts
 from autoreproduce.method.phase import Phase, full_run_values
 from autoreproduce.method.results import results_problem
@@ -21,12 +24,15 @@ if TYPE_CHECKING:
     from autoreproduce.method.phase import PhaseResult
     from autoreproduce.method.workbench import Workbench
     from autoreproduce.trials.steps import ExecutionResult
+    from autoreproduce.trials.trial import Trial
 
 STEPS_TEXT = (
     f"`{PLANNED}` (below) is the most that there can be if training may stop early, and 0 if "
     "nothing is trained by an optimiser."
 )
 OFTEN_FROM = 90.0  # seconds of a run: below, a checkpoint a minute would save next to nothing
+DRY_READING = "reading "  # begins the name of such a step
+DRY_SHARE = 0.5  # of the minutes for readings: dry runs find what is wrong, and measure nothing
 NOT_MET = (
     "an expectation does not hold. Find the mistake; if there is none and the dry run is too short "
     "to show it, let it print `open` there:"
@@ -109,13 +115,44 @@ def readings_problem(bench: Workbench, default: ExecutionResult) -> str:
     for reading in single_readings(bench.open_choices):
         (choice,) = reading
         command = f"{default.command} {arguments(reading)}"
-        run = bench.run(command, bench.run_seconds, f"reading {label(reading)}")
+        run = _dry_run(bench, command, f"{DRY_READING}{label(reading)}")
+        if run is None:
+            continue
         if problem := results_problem(bench.task, run, cut=True):
             return f"`{command}`: {problem}\n{run.report}"
         if _same(run, default) and choice not in bench.questioned:
             unchanged.setdefault(choice, f"`{command}`")
     bench.questioned |= set(unchanged)
     return f"{', '.join(unchanged.values())} {NOTHING_CHANGED}" if unchanged else ""
+
+
+def _dry_run(bench: Workbench, command: str, name: str) -> ExecutionResult | None:
+    """A reading's dry run, or the one that the same code had; None where half of the minutes that
+    all readings have went into dry runs. A resumed trial does as its journal did.
+    """
+    key = digest([command, sorted((file, _code(text)) for file, text in bench.files.items())])
+    following, given = bench.trial.next_step, bench.settings.readings_minutes
+    if following is not None:
+        due = following.name == name
+    else:
+        spent = given is not None and dry_seconds(bench.trial) >= DRY_SHARE * given * 60
+        due = key not in bench.dry_readings and not spent
+    if due:
+        bench.dry_readings[key] = bench.run(command, bench.run_seconds, name)
+    return bench.dry_readings.get(key)
+
+
+def dry_seconds(trial: Trial) -> float:
+    """What dry runs of readings have taken."""
+    return sum(step.seconds for step in trial.steps if step.name.startswith(DRY_READING))
+
+
+def _code(text: str) -> str:
+    """A source text without its comments and layout, where it is Python."""
+    try:
+        return ast.dump(parse_python(text))
+    except SyntaxError:
+        return text
 
 
 def _same(run: ExecutionResult, other: ExecutionResult) -> bool:

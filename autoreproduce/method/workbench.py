@@ -90,6 +90,7 @@ class Workbench:
     open_choices: list[OpenChoice] = field(default_factory=list)
     # asked about once: expectations that did not hold, open choices that changed nothing
     questioned: set[str] = field(default_factory=set)
+    dry_readings: dict[str, ExecutionResult] = field(default_factory=dict)  # by command and code
     lineage: str = ""
     printed_by_data: dict[str, str] = field(default_factory=dict)  # by the text of data.py
     method_check: str = ""  # what the check in method.py printed

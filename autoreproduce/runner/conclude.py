@@ -36,7 +36,7 @@ from autoreproduce.files.tree import Tree
 from autoreproduce.runner.last_look import AFTER, Laboratory, LastLook, missed
 from autoreproduce.runner.late_findings import add_printed_constants
 from autoreproduce.runner.reached import PROBE, with_probe
-from autoreproduce.runner.readings import reading_verdict
+from autoreproduce.runner.readings import Minutes, fits, reading_verdict
 from autoreproduce.runner.repeater import Repeater
 from autoreproduce.runner.seeds import seed_runs
 from autoreproduce.sandboxes.setup import SandboxSetup
@@ -47,6 +47,9 @@ from autoreproduce.trials.trial import Trial
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+KEPT_FOR_LOOK = 1 / 3  # of the user's minutes for alternatives, where something is missed
 
 
 def conclude(
@@ -77,9 +80,7 @@ def conclude(
         failed = verdict_in_words(result, task)
         result.sentence, result.level = failed.sentence, failed.level
         return
-    before = result.claims if look is None else None
-    said = [one for one in before.remarks if one.startswith(AFTER)] if before else []
-    confirmed = before.confirmed if before else ()
+    said, confirmed = _looked_before(result) if look is None else ([], ())
     repeater = Repeater.of(trial, task, settings, sandboxes, outside)
     seeds = repeater.seeds if repeater else SeedUse()
     tables = _claimed_tables(claims, trial.folder) if claims is not None else ()
@@ -117,7 +118,9 @@ def conclude(
         )
 
     constants = add_printed_constants(number, result, repeater, runs)
-    readings = reading_verdict(repeater, runs, settings, judge)
+    minutes = Minutes.of(trial, settings)
+    kept = KEPT_FOR_LOOK if look is not None and missed(judge(runs, 1)) else 0.0
+    readings = reading_verdict(repeater, runs, settings, judge, minutes, kept)
     found = judge_trial(
         task,
         result,
@@ -131,7 +134,7 @@ def conclude(
         shorter=shorter,
     )
     if look is not None:
-        laboratory = Laboratory.of(repeater, runs, judge, settings.readings_minutes)
+        laboratory = Laboratory.of(repeater, runs, judge, minutes)
         said = look.remarks(found, choices, laboratory)
         confirmed = tuple(sorted(look.confirmed, key=look.confirmed.__getitem__, reverse=True))
         result.details.pop(LOOK_LOST, None)
@@ -142,13 +145,19 @@ def conclude(
     )
     result.warnings += problems
     if result.audit is not None and repeater is not None:
-        result.audit = with_effects(
-            result.audit, repeater, runs, settings, partial(judge, tested=1)
-        )
+        result.audit = with_effects(result.audit, repeater, runs, minutes, partial(judge, tested=1))
     explained = confirmed[0].rstrip(".") if confirmed and missed(found) else ""
     result.sentence = audited_sentence(led_by(explained, found.sentence), result)
     moved = result.audit is not None and result.audit.moving and found.level == "good"
     result.level = "mixed" if moved else found.level
+
+
+def _looked_before(result: Result) -> tuple[list[str], tuple[str, ...]]:
+    """The remarks of an earlier last look, and what a run of it confirmed."""
+    if result.claims is None:
+        return [], ()
+    remarks = [one for one in result.claims.remarks if one.startswith(AFTER)]
+    return remarks, result.claims.confirmed
 
 
 def _has_numbers(result: Result, task: Task) -> bool:
@@ -280,7 +289,7 @@ def with_effects(
     audit: Audit,
     repeater: Repeater,
     runs: Sequence[SeedRun],
-    settings: Settings,
+    minutes: Minutes,
     judge: Callable[[Sequence[SeedRun]], TrialVerdict],
 ) -> Audit:
     """The audit with what a run showed of each difference that has a replacement, the likeliest
@@ -289,17 +298,16 @@ def with_effects(
     works.
     """
     due = [one for one in audit.moving if one.replacement is not None and not one.effects]
-    if not due or settings.readings_minutes == 0:
+    if not due or minutes.none:
         return audit
-    given = settings.readings_minutes
-    left = given * 60 if given else max(LEAST_MINUTES * 60, runs[0].seconds)
+    left = minutes.seconds(max(LEAST_MINUTES * 60, runs[0].seconds))
     repeater.trial.phase(AUDIT_PHASE)
     if not repeater.trial.replaying:
         follows = f"Runs the paper's way follow, up to {math.ceil(left / 60)} min."
         repeater.trial.note(so_far(judge(runs), follows))
     before, tried = runs[0], dict[str, Difference]()
     for one in sorted(due, key=_promise)[:MOST_RUNS]:
-        if before.seconds > left:
+        if not fits(before, left):
             tried[one.id] = one.model_copy(update={"tried": "no time was left to run it"})
             continue
         changed = _changed(one.replacement, repeater) if one.replacement else None
@@ -309,7 +317,7 @@ def with_effects(
             continue
         place = repeater.trial.folder / AUDIT_PHASE / one.id
         name = f"{one.id}: {one.title}, seed {before.seed}"
-        run = replace(repeater, changed=changed).run(place, name, before.seed)
+        run = replace(repeater, changed=changed).run(place, name, before.seed, most=left)
         left -= run.seconds
         found = _with_effect(one, before, run, judge)
         passed_by = PROBE in "".join(changed.values()) and not run.reached

@@ -34,7 +34,7 @@ from autoreproduce.evaluation.report.verdict_words import so_far
 from autoreproduce.files.bounded import parse_python
 from autoreproduce.files.shared import read_plain
 from autoreproduce.papers.numbers import numbers_in, same_number
-from autoreproduce.runner.readings import late_run
+from autoreproduce.runner.readings import fits, late_run
 
 if TYPE_CHECKING:
     from autoreproduce.claims.choices import Choice
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from autoreproduce.config import Settings
     from autoreproduce.models import Models
     from autoreproduce.models.budget import Budget
-    from autoreproduce.runner.readings import Judge
+    from autoreproduce.runner.readings import Judge, Minutes
     from autoreproduce.runner.repeater import Repeater
     from autoreproduce.task import Task
     from autoreproduce.trials.trial import Trial
@@ -92,17 +92,23 @@ class Laboratory:
     repeater: Repeater
     runs: Sequence[SeedRun]
     judge: Judge
+    minutes: Minutes
     seconds_left: float
 
     @classmethod
     def of(
-        cls, repeater: Repeater | None, runs: Sequence[SeedRun], judge: Judge, minutes: float | None
+        cls, repeater: Repeater | None, runs: Sequence[SeedRun], judge: Judge, minutes: Minutes
     ) -> Laboratory | None:
-        """None where nothing may run. `minutes`: as the user gives them to alternatives."""
-        if repeater is None or minutes == 0:
+        """None where nothing may run."""
+        if repeater is None or minutes.none:
             return None
-        most = minutes * 60 if minutes else max(LEAST_MINUTES * 60, runs[0].seconds)
-        return cls(repeater, runs, judge, most)
+        most = minutes.seconds(max(LEAST_MINUTES * 60, runs[0].seconds))
+        return cls(repeater, runs, judge, minutes, most)
+
+    def take(self, seconds: float) -> None:
+        """So many were taken by a run."""
+        self.seconds_left -= seconds
+        self.minutes.take(seconds)
 
 
 @dataclass
@@ -216,11 +222,12 @@ class LastLook:
         which = ", which the text doesn't say" if one.against_text else ""
         what = " ".join(one.what.split()) + which
         self.done.append(one)
-        if laboratory.runs[0].seconds > laboratory.seconds_left:
+        if not fits(laboratory.runs[0], laboratory.seconds_left):
             return f"{AFTER}, this was proposed, and no time was left to run it: {what}."
         named = f"{AFTER}, this was run once, which no verdict counts: {what}"
-        run = late_run(laboratory.repeater, one.reading, one.edit, named=one.what)
-        laboratory.seconds_left -= run.seconds
+        most = laboratory.seconds_left
+        run = late_run(laboratory.repeater, one.reading, one.edit, most, named=one.what)
+        laboratory.take(run.seconds)
         folder = laboratory.repeater.trial.folder
         tested = 1 + len(single_readings(readings_of(folder)))
         after = own_claims(laboratory.judge([run], tested))

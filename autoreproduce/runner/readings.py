@@ -30,6 +30,7 @@ from autoreproduce.claims.verdicts.readings import ReadingClaim, ReadingResult, 
 from autoreproduce.config import digest
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.report.verdict_words import so_far
+from autoreproduce.method.experiment_execution import dry_seconds
 from autoreproduce.runner.many_seeds import many_seeds
 
 if TYPE_CHECKING:
@@ -39,22 +40,57 @@ if TYPE_CHECKING:
     from autoreproduce.claims.verdicts.trial_verdict import JudgedClaim, SeedRun, TrialVerdict
     from autoreproduce.config import Settings
     from autoreproduce.runner.repeater import Repeater
+    from autoreproduce.trials.trial import Trial
 
 PHASE = "readings"
 LEAST_MINUTES = 5.0
 MOST_MINUTES = 30.0  # unasked, beside a full run that is shorter
+SLACK = 1.2  # times the default's seconds, that must be left for a run to begin
 ROOM = 1.5  # times what the alternatives take one at a time: for pairs of those that help
 
 # the verdict on runs under one reading; the second argument is how many alternatives are tested
 Judge = Callable[[Sequence["SeedRun"], int], "TrialVerdict"]
 
 
+@dataclass
+class Minutes:
+    """What all alternatives together may take, if the user said so: dry runs, readings, what the
+    last look tries, and the audit's runs. `left`: seconds, None if nobody said; `none`: the user
+    wants no alternatives.
+    """
+
+    left: float | None
+    none: bool = False
+
+    @classmethod
+    def of(cls, trial: Trial, settings: Settings) -> Minutes:
+        """What dry runs have left of them."""
+        given = settings.readings_minutes
+        left = None if given is None else max(0.0, given * 60 - dry_seconds(trial))
+        return cls(left, none=given == 0)
+
+    def seconds(self, unasked: float) -> float:
+        """What may be taken now; `unasked` where nobody said."""
+        return unasked if self.left is None else self.left
+
+    def take(self, seconds: float) -> None:
+        """So many were taken."""
+        if self.left is not None:
+            self.left = max(0.0, self.left - seconds)
+
+
 def reading_verdict(
-    repeater: Repeater | None, runs: Sequence[SeedRun], settings: Settings, judge: Judge
+    repeater: Repeater | None,
+    runs: Sequence[SeedRun],
+    settings: Settings,
+    judge: Judge,
+    minutes: Minutes | None = None,
+    kept: float = 0.0,
 ) -> ReadingsVerdict | None:
     """What the registered readings give beside `runs`, those of the default; None without any.
 
-    Raises SandboxError if no sandbox works.
+    `kept`: the share of the user's minutes that a look at what is missed is left. Raises
+    SandboxError if no sandbox works.
     """
     if repeater is None or settings.readings_minutes == 0:
         return None
@@ -65,9 +101,14 @@ def reading_verdict(
         return None
     if not opened:
         return None
-    given = settings.readings_minutes
-    most = given * 60 if given else seconds_unasked(opened, [run.seconds for run in runs])
-    return _Multiverse(repeater, list(runs), opened, most, judge).verdict()
+    minutes = minutes or Minutes.of(repeater.trial, settings)
+    if minutes.left is None:
+        kept = 0.0
+    most = minutes.seconds(seconds_unasked(opened, [run.seconds for run in runs])) * (1 - kept)
+    ran = _Multiverse(repeater, list(runs), opened, most, judge, kept=kept)
+    verdict = ran.verdict()
+    minutes.take(most - ran.seconds_left)
+    return verdict
 
 
 def seconds_unasked(opened: Sequence[OpenChoice], runs: Sequence[float]) -> float:
@@ -78,11 +119,21 @@ def seconds_unasked(opened: Sequence[OpenChoice], runs: Sequence[float]) -> floa
     return max(LEAST_MINUTES * 60, sum(runs), min(MOST_MINUTES * 60, each))
 
 
+def fits(default: SeedRun, seconds: float) -> bool:
+    """Whether a run like the default's fits into so many seconds."""
+    return SLACK * default.seconds <= seconds
+
+
 def late_run(
-    repeater: Repeater, reading: Mapping[str, Value], edit: Replacement | None, *, named: str
+    repeater: Repeater,
+    reading: Mapping[str, Value],
+    edit: Replacement | None,
+    most: float,
+    *,
+    named: str,
 ) -> SeedRun:
-    """One run under a reading that was not registered, or with other lines. Raises SandboxError as
-    a run.
+    """One run under a reading that was not registered, or with other lines, ended after `most`
+    seconds. Raises SandboxError as a run.
     """
     trial, seed = repeater.trial, repeater.trial.record.seed
     what: dict[str, Value] = dict(reading)
@@ -92,7 +143,7 @@ def late_run(
         what[edit.file] = digest(changed)
     place = trial.folder / PHASE / folder_name(what) / str(seed)
     name = f"{' '.join(named.split())}, after the fact, seed {seed}"
-    return repeater.run(place, name, seed, arguments(reading))
+    return repeater.run(place, name, seed, arguments(reading), most)
 
 
 def missing_readings(found: TrialVerdict | None, settings: Settings) -> bool:
@@ -120,6 +171,7 @@ class _Multiverse:
     opened: list[OpenChoice]
     seconds_left: float
     judge: Judge
+    kept: float = 0.0
     skipped: int = 0
     ran: dict[str, tuple[Mapping[str, Value], list[SeedRun]]] = field(default_factory=dict)
 
@@ -150,7 +202,8 @@ class _Multiverse:
         if not self.skipped:
             return ""
         ran = sum(run.seconds for _, runs in self.ran.values() for run in runs)
-        minutes = math.ceil((ran + self.skipped * self.default[0].seconds) / 60) + 1
+        needed = (ran + SLACK * self.skipped * self.default[0].seconds) / (1 - self.kept)
+        minutes = math.ceil((needed + dry_seconds(self.repeater.trial)) / 60) + 1
         what = "1 run" if self.skipped == 1 else f"{self.skipped} runs"
         return (
             f"{what} did not fit into the time: the same command with "
@@ -158,14 +211,20 @@ class _Multiverse:
         )
 
     def _run(self, reading: Mapping[str, Value], seed: int) -> None:
-        """One run under a reading, if the time that the default took is left."""
-        if self.default[0].seconds > self.seconds_left:
+        """One run under a reading, if the time that the default took is left; it's ended when all
+        is spent, and then counts as one that did not run.
+        """
+        if not fits(self.default[0], self.seconds_left):
             self.skipped += 1
             return
         place = self.repeater.trial.folder / PHASE / folder_name(reading) / str(seed)
         name = f"{label(reading)}, seed {seed}"
-        run = self.repeater.run(place, name, seed, arguments(reading))
+        most = self.seconds_left
+        run = self.repeater.run(place, name, seed, arguments(reading), most)
         self.seconds_left -= run.seconds
+        if not run.metrics and run.seconds >= most:
+            self.skipped += 1
+            return
         self.ran.setdefault(label(reading), (reading, []))[1].append(run)
 
     def _run_further(self, reading: Mapping[str, Value]) -> None:
@@ -180,7 +239,7 @@ class _Multiverse:
         place = self.repeater.trial.folder / PHASE / folder_name(reading) / "many"
         # a bit more than the default took, so that a resumed trial asks the same
         seeds, ran = [run.seed for run in further], self.ran[label(reading)][1]
-        most = 2 * took + 10.0
+        most = min(2 * took + 10.0, self.seconds_left)
         runs = many_seeds(self.repeater, place, ran[0], seeds, most, arguments(reading)) or []
         self.seconds_left -= sum(run.seconds for run in runs)
         ran.extend(runs)

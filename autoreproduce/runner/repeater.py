@@ -6,14 +6,16 @@ that no run sees what another left; its number is measured as the first one's wa
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoreproduce.benchmarks import benchmark_of
 from autoreproduce.claims.verdicts.trial_verdict import SeedRun
+from autoreproduce.config import digest
 from autoreproduce.contracts import Submission
 from autoreproduce.evaluation.outside_run import (
     at_seed,
@@ -93,19 +95,35 @@ class Repeater:
         given = self.outside.command if self.outside else self.command
         return seed_use(given, self.files, ours=self.outside is None)
 
-    def run(self, place: Path, name: str, seed: int, arguments: str = "") -> SeedRun:
-        """The measured run with this seed and these further arguments, in `place`."""
-        command = self.seeded(seed, arguments)
+    def run(
+        self, place: Path, name: str, seed: int, arguments: str = "", most: float = math.inf
+    ) -> SeedRun:
+        """The measured run with this seed and these further arguments, in `place`. It is ended
+        after `most` seconds.
+        """
+        command, limited = self.seeded(seed, arguments), self
+        asked = {"command": command, "files": {**self.files, **self.changed}}
+        if most < self.limit:
+            limited = replace(self, limit=most)
+            name = self._with_time(name, asked, most)
         result = self.trial.added_step(
-            ExecutionResult,
-            "sandbox",
-            name,
-            {"command": command, "files": {**self.files, **self.changed}},
-            lambda: self.run_in_copy(place, command),
+            ExecutionResult, "sandbox", name, asked, lambda: limited.run_in_copy(place, command)
         )
         found = self._measurement(place, result)
         run = seed_run(seed, found, result.execution.seconds)
         return run.model_copy(update={"reached": MARK in result.stderr})
+
+    def _with_time(self, name: str, asked: object, seconds: float) -> str:
+        """The step's name: another one where it once was ended before there were so many."""
+        key = digest(asked)
+        ended = any(
+            isinstance(step.result, ExecutionResult)
+            and step.result.timed_out
+            and step.result.allowed < seconds
+            for step in self.trial.steps
+            if (step.phase, step.name, step.digest) == (self.trial.phase_name, name, key)
+        )
+        return f"{name}, up to {seconds:.0f} s" if ended else name
 
     def seeded(self, seed: int, arguments: str = "") -> str:
         """Its command with this seed and these further arguments."""

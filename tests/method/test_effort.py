@@ -168,11 +168,21 @@ def test_an_expectation_that_does_not_hold_is_asked_about_once() -> None:
     assert expectations_problem(bench, ran) == ""
 
 
-def test_choices_of_which_a_dry_run_shows_nothing_are_asked_about_together_and_once() -> None:
-    def ran(command: str, *_: object, **__: object) -> ExecutionResult:
-        number = 2.0 if "points" in command else 1.0
-        text = f'{{"metrics": {{"accuracy": {number}}}}}'
-        return ExecutionResult(command=command, exit_code=0, seconds=1.0, metrics_json=text)
+def dry_run(command: str, *_: object, **__: object) -> ExecutionResult:
+    """A run whose number only the points move."""
+    text = f'{{"metrics": {{"accuracy": {2.0 if "points" in command else 1.0}}}}}'
+    return ExecutionResult(command=command, exit_code=0, seconds=1.0, metrics_json=text)
+
+
+def bench_of_readings(minutes: float | None = None) -> tuple[Any, list[str]]:
+    """A workbench with three open choices, and the commands that it runs, each for ten seconds."""
+    commands: list[str] = []
+    trial = SimpleNamespace(next_step=None, steps=[])
+
+    def run(command: str, seconds: float, name: str) -> ExecutionResult:
+        commands.append(command)
+        trial.steps.append(SimpleNamespace(name=name, seconds=10.0))
+        return dry_run(command)
 
     names = {"degree": ("10", "20"), "solver": ("auto",), "points": ("900",)}
     opened = [
@@ -185,12 +195,44 @@ def test_choices_of_which_a_dry_run_shows_nothing_are_asked_about_together_and_o
         for name, values in names.items()
     ]
     bench: Any = SimpleNamespace(
-        open_choices=opened, questioned=set(), run_seconds=1.0, task=TASK, run=ran
+        open_choices=opened,
+        questioned=set(),
+        run_seconds=1.0,
+        task=TASK,
+        run=run,
+        trial=trial,
+        files={"main.py": "print(1)"},
+        settings=SimpleNamespace(readings_minutes=minutes),
+        dry_readings={},
     )
-    asked = readings_problem(bench, ran("python main.py --dry-run"))
+    return bench, commands
+
+
+def test_choices_of_which_a_dry_run_shows_nothing_are_asked_about_together_and_once() -> None:
+    bench, _ = bench_of_readings()
+    asked = readings_problem(bench, dry_run("python main.py --dry-run"))
     assert "--reading degree=10`, `python" in asked and "--reading solver=auto` left" in asked
     assert "degree=20" not in asked and "points" not in asked
-    assert readings_problem(bench, ran("python main.py --dry-run")) == ""
+    assert readings_problem(bench, dry_run("python main.py --dry-run")) == ""
+
+
+def test_a_reading_is_dry_run_again_only_where_the_code_is_another() -> None:
+    bench, commands = bench_of_readings()
+    readings_problem(bench, dry_run("python main.py"))
+    assert len(commands) == 4
+    bench.files["main.py"] = "print(1)  # the solver needs more than a dry run\n"
+    readings_problem(bench, dry_run("python main.py"))
+    assert len(commands) == 4
+    bench.files["main.py"] = "print(2)"
+    readings_problem(bench, dry_run("python main.py"))
+    assert len(commands) == 8
+
+
+@pytest.mark.parametrize(("minutes", "ran"), [(0, 0), (0.5, 2), (4, 4)])
+def test_dry_runs_of_readings_take_half_of_their_minutes(minutes: float, ran: int) -> None:
+    bench, commands = bench_of_readings(minutes)
+    readings_problem(bench, dry_run("python main.py"))
+    assert len(commands) == ran
 
 
 def test_whoever_writes_data_py_sees_the_folder(tmp_path: Path) -> None:

@@ -42,12 +42,12 @@ def multiverse(
     """What the readings give of a program whose claim b is `under` each penalty."""
     ran: list[tuple[str, int]] = []
 
-    def run(place: Any, name: str, seed: int, arguments: str = "") -> SeedRun:
+    def run(place: Any, name: str, seed: int, arguments: str, most: float) -> SeedRun:
         ran.append((arguments.rpartition("=")[2], seed))
         return run_of(seed, under[ran[-1][0]])
 
     told = {"phase": lambda name: None, "note": lambda text: None}
-    trial = SimpleNamespace(folder=tmp_path, replaying=False, **told)
+    trial = SimpleNamespace(folder=tmp_path, replaying=False, steps=[], **told)
     files = {READINGS: freeze_readings([OPENED])}
     repeater: Any = SimpleNamespace(trial=trial, task=TASK, files=files, run=run)
     default = [run_of(seed, under["none"]) for seed in range(seeds)]

@@ -249,6 +249,40 @@ def test_a_try_that_reaches_the_number_is_said_first(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_what_the_user_gave_alternatives_bounds_them_all_together(tmp_path: Path) -> None:
+    """One alternative takes 9 s, and a try never ends: dry runs, readings and tries share 30 s."""
+    tiny.lay_out(tmp_path)
+    paper = tmp_path / "paper.md"
+    paper.write_text(paper.read_text().replace("## References", f"{STATED}\n## References"))
+
+    def replies(request: Any) -> str:
+        message = request.messages[-1]["content"]
+        if "Look once at where the difference" in request.prompt:
+            if "# What you tried" in message:
+                return '{"tries": []}'
+            return edited('__import__("time").sleep(300)')
+        text = reply(request).replace("  - value: ridge\n    why: customary\n", "")
+        slow = 'import time; time.sleep(9 * (penalty == "lasso")); error = {'
+        return text.replace("error = {", slow)
+
+    with chat_server(replies) as server:
+        found = attempt(tmp_path, server.base_url, readings_minutes=0.5, seeds=1)
+    assert found.verdict is not None and found.verdict.readings is not None
+    steps = read_journal(tmp_path / "trial/steps.jsonl")
+    dry = [step.seconds for step in steps if step.name.startswith("reading ")]
+    late = [
+        step.seconds
+        for step in steps
+        if step.phase in ("readings", "last_look") and step.kind == "execute"
+    ]
+    assert 15 < sum(dry) < 27 and len(late) == 2 and sum(dry) + sum(late) < 34
+    skipped = found.verdict.readings.skipped
+    assert "1 run did not fit into the time" in skipped and "`--readings-minutes 2`" in skipped
+    assert [one.label for one in found.verdict.readings.results] == ["default"]
+    assert "It gave no number: it ended with stopped (timeout)" in found.verdict.remarks[-1]
+
+
+@pytest.mark.slow
 def test_a_look_that_a_broken_connection_lost_is_asked_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
