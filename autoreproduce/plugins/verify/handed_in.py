@@ -416,7 +416,7 @@ class HandedInCode:
                 partly, found = found, Places(claims, {})
             if run.stopped == "timeout":
                 error = f"It was stopped after {minutes:g} minutes, and had printed:\n{run.stdout}"
-            asked |= shown_code(given, about, paper_text, error)
+            asked |= shown_code(given, about, paper_text, error, Withholding(claims))
             asked |= {"failed": plan, "error": error.strip()[-MOST_SHOWN:]}
             asked |= {"refused": changed.refused}
         return plan, run, changed, found
@@ -441,7 +441,8 @@ class HandedInCode:
         asked = {"told": told, "needs": self.own_packages, "claims": claims, "minutes": minutes}
         said = experiment_text(paper_text, [about, task.experiment or ""])
         given = _given(trial)
-        asked |= shown_code(given, about, paper_text) | {"paper": said}
+        asked |= shown_code(given, about, paper_text, withhold=Withholding(claims))
+        asked |= {"paper": said}
         asked |= {"left_out": [f"{name} ({why})" for name, why in left_out.items()][:20]}
         pythons: Callable[[], list[str]] = getattr(sandbox, "pythons", list)
         own, there = _kept(trial, "pythons.json", lambda: [own_python(sandbox), pythons()])
@@ -523,7 +524,7 @@ class HandedInCode:
             if shown:
                 raise CommandError("files were shown before: answer with the plan now")
             shown = True
-            texts = files_asked_for(given, [str(name) for name in wanted])
+            texts = files_asked_for(given, map(str, wanted), Withholding(asked["claims"]))
             return ToShow(f"{texts}\n\nAnswer with the plan now.")
 
         return agent.checked("plan", read, **asked)

@@ -7,7 +7,8 @@ names. After a run that failed, the files that its error names come before all o
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -31,6 +32,7 @@ _SETTINGS = re.compile(
     r"|scripts?|commands?|code)\b|[A-Za-zα-ω]\$?\s*=\s*\$?\d"
 )
 CODE |= {".c", ".f90", ".yaml", ".yml", ".toml", ".cfg", ".ini", ".json"}
+DOCUMENTS = {".md", ".rst", ".txt", ".tex", ".html", ""}  # that may state the paper's results
 LANGUAGES = CODE - {".yaml", ".yml", ".toml", ".cfg", ".ini", ".json"}
 MOST_SHOWN, MOST_NAMES = 6_000, 300  # characters of an error, files of a prompt
 ROOM, OF_A_TEXT, OF_A_SCRIPT = 70_000, 8_000, 16_000  # characters: of all, of a file
@@ -49,15 +51,20 @@ _LINE = re.compile(r"""File "([^"]+)", line (\d+)|([\w./-]+\.\w+):(\d+)""")
 
 
 def shown_code(
-    workspace: Path, about: str, paper: str = "", error: str = "", room: int = ROOM
+    workspace: Path,
+    about: str,
+    paper: str = "",
+    error: str = "",
+    withhold: Callable[[str], str] = str,
 ) -> dict[str, Any]:
     """The prompt's variables. `about`: what is looked for, whose words say which scripts matter;
-    `paper`: a text that may name files; `error`: how a run of the code failed.
+    `paper`: a text that may name files; `error`: how a run of the code failed; `withhold`: takes
+    the paper's results out of a document.
     """
     tree = Tree(workspace)
     files = [(e.name, e.size) for e in tree.walk({".git"}) if e.kind == "file"]
     readable = [name for name, size in files if 0 < size < LARGEST]
-    code = _Code(tree, [name for name in readable if _suffix(name) in CODE])
+    code = _Code(tree, [name for name in readable if _suffix(name) in CODE], withhold)
     texts = sorted(filter(ABOUT_RUNNING.search, readable), key=_of_texts)
     wanted = _Wanted(about)
     said = [code.text(name) for name in texts] + [paper]
@@ -68,7 +75,7 @@ def shown_code(
     rest = scripts_first(names, "\n".join(said), about)
     order = list(dict.fromkeys([*failed, *texts, *first, *then, *rest]))
     lines = _lines_of(error)
-    shown, left = list[tuple[str, str]](), room
+    shown, left = list[tuple[str, str]](), ROOM
     for name in order:
         most = OF_A_TEXT if name in texts and name not in first else OF_A_SCRIPT
         first_shown = wanted if ABOUT_IN_WORDS.search(name) else None
@@ -81,12 +88,14 @@ def shown_code(
     return {"files": files[:MOST_NAMES], "unnamed": unnamed, "shown": shown}
 
 
-def files_asked_for(workspace: Path, names: Sequence[str], most: int = 3) -> str:
+def files_asked_for(
+    workspace: Path, names: Iterable[str], withhold: Callable[[str], str] = str, most: int = 3
+) -> str:
     """The texts of files that a model asked to see, `most` at most, or that one isn't there."""
     tree = Tree(workspace)
     there = {e.name: e.size for e in tree.walk({".git"}) if e.kind == "file"}
-    code, parts = _Code(tree, []), list[str]()
-    for asked in names[:most]:
+    code, parts = _Code(tree, [], withhold), list[str]()
+    for asked in islice(names, most):
         name = asked.strip().removeprefix("./")
         if not 0 < there.get(name, 0) < LARGEST:
             parts.append(f"## {name[:200]}\n(no such text file)")
@@ -126,8 +135,8 @@ class _Wanted:
 class _Code:
     """The code's files, and which of them a text means."""
 
-    def __init__(self, tree: Tree, names: Sequence[str]) -> None:
-        self.tree, self.names = tree, names
+    def __init__(self, tree: Tree, names: Sequence[str], withhold: Callable[[str], str]) -> None:
+        self.tree, self.names, self.withhold = tree, names, withhold
         self.texts: dict[str, str] = {}
         self.by_end: dict[str, list[str]] = {}
         for name in names:
@@ -136,10 +145,11 @@ class _Code:
                 self.by_end.setdefault("/".join(parts[start:]), []).append(name)
 
     def text(self, name: str) -> str:
-        """A file's text; of a notebook the code of its cells."""
+        """A file's text; of a notebook the code of its cells, of a document without results."""
         if name not in self.texts:
             text = self.tree.read_text(name)
-            self.texts[name] = _cells(text) if name.endswith(".ipynb") else text
+            text = _cells(text) if name.endswith(".ipynb") else text
+            self.texts[name] = self.withhold(text) if _suffix(name) in DOCUMENTS else text
         return self.texts[name]
 
     def named(self, text: str) -> list[str]:

@@ -11,6 +11,8 @@ from sandbox_fixtures import settings_for
 from trial_results import verdict_of
 
 from autoreproduce import verify
+from autoreproduce.claims.claim import Claim
+from autoreproduce.claims.withholding import Withholding
 from autoreproduce.files.notebooks import joined, notebook_cells, notebook_errors
 from autoreproduce.files.tree import Tree
 from autoreproduce.plugins.verify.shown_code import experiment_text, files_asked_for, shown_code
@@ -125,6 +127,20 @@ def test_files_that_are_asked_for_and_those_that_are_not_there(tmp_path: Path) -
     code_of(tmp_path, a_DOT_py="x = 1\n")
     found = files_asked_for(tmp_path, ["./a.py", "../secret.py", "b.py", "a.py"])
     assert found.count("x = 1") == 1 and found.count("(no such text file)") == 2
+
+
+def test_documents_are_shown_without_the_papers_results(tmp_path: Path) -> None:
+    """The paper's own source may lie beside the code, and a README may repeat its numbers."""
+    where = {"table": "Table 2", "row": ["LQR"], "column": ["Cost"]}
+    facts = {"id": "a", "metric": "cost", "value": 22.75, "direction": "lower"}
+    claim = Claim.model_validate({**facts, **where})
+    said = "The cost of LQR is 22.75.\n"
+    files = {"README_DOT_md": f"Run `python run.py --seeds 5`. {said}", "paper_DOT_tex": said}
+    code_of(tmp_path, **files, run_DOT_py="LIMIT = 22.75\n")
+    shown = dict(shown_code(tmp_path, "Table 2", withhold=Withholding([claim]))["shown"])
+    assert "22.75" not in shown["README.md"] and "python run.py --seeds 5" in shown["README.md"]
+    asked = files_asked_for(tmp_path, ["paper.tex", "run.py"], Withholding([claim]))
+    assert "cost of LQR is" in asked and asked.count("22.75") == 1 and "LIMIT = 22.75" in asked
 
 
 PAPER = """# Control under noise
