@@ -14,14 +14,9 @@ from autoreproduce.trials.finding import IntegrityFinding
 from autoreproduce.trials.pair import Pair
 
 MOVED = 1e-3  # relative difference of two numbers that are the same but for rounding
-SAME = 0.02  # relative difference of two numbers of one method that draws, or rounds
+SAME = 0.02  # relative difference of two numbers of the same weights that rounding explains
 CARRYING = 0.1  # of as many numbers as carry the reference's predictions, a method's rest on
 FALLS = 0.3  # deviations by which no network's predictions move if weights change by 0.1 %
-
-
-def is_one_number(one: float, other: float) -> bool:
-    """Whether two numbers are one method's on the same inputs."""
-    return abs(one - other) <= SAME * max(abs(one), abs(other))
 
 
 class Served(BaseModel):
@@ -50,6 +45,16 @@ class Served(BaseModel):
     tiny: float = 0.0
     reference_tiny: float = 0.0
 
+    def is_of_its_weights(self, number: float) -> bool:
+        """Whether a number may be of the same weights: the same but for rounding, or by other
+        noise, which moves it no further than another run of the method does.
+        """
+        assert self.value is not None
+        most, pair = SAME * max(abs(self.value), abs(number)), self.pair
+        if pair is not None and pair.low is not None and pair.high is not None:
+            most = max(most, (pair.high - pair.low) / 2)
+        return abs(self.value - number) <= most
+
     @property
     def checks(self) -> list[str]:
         """What was looked at, with its figures."""
@@ -74,7 +79,7 @@ class Served(BaseModel):
         """What speaks against the number; `saved` is that of the predictions that the run saved."""
         if self.value is None:
             return
-        if not is_one_number(self.value, saved):
+        if not self.is_of_its_weights(saved):
             yield IntegrityFinding(
                 kind="other weights",
                 text=f"the predictions that it saved aren't those of its weights: they give "

@@ -160,6 +160,8 @@ def test_a_method_that_learns_needs_its_weights_for_clean() -> None:
         ({"broken": None, "unbroken": "no real numbers"}, ("clean", set())),
         ({"value": 0.4}, ("doubtful", {"better", "other weights"})),
         ({"value": 0.505}, ("clean", set())),
+        ({"value": 0.515}, ("clean", set())),  # other noise
+        ({"value": 0.515, "pair": None}, ("doubtful", {"other weights"})),
         ({"value": 0.5, "broken": 0.5002}, ("doubtful", {"weights unused"})),
         ({"pair": beside(0.5)}, ("doubtful", {"other predictions"})),
         ({"value": None, "reason": "it ended"}, ("clean", set())),
