@@ -117,7 +117,7 @@ class HandedIn:
         """
         space = self.laid_out(name)
         lay_out_script(space, few, secrets.randbits(32))
-        _run(replace(self.sandboxes, data_dir=None), space, "perturb.py", 2 * PERTURBING + SECONDS)
+        _run(replace(self.sandboxes, data_dir=None), space, "perturb.py", 9 * PERTURBING + SECONDS)
         return confined(read_profile, space, what=MOVED, memory_gb=16.0)
 
 

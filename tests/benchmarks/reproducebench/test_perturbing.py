@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from autoreproduce.benchmarks.reproducebench import perturbing
 from autoreproduce.benchmarks.reproducebench.perturbing import (
     FALLEN,
     FEW,
@@ -128,6 +129,19 @@ def test_a_method_that_draws_anew_at_each_call_is_told(tmp_path: Path) -> None:
 def test_arrays_that_time_did_not_reach_count_as_the_others() -> None:
     found = Profile(moved=[1.0, None, 0.0], sizes=[10, 40, 10], tiny=0, again=0)
     assert found.carriers(0.1) == 30 and found.typical == 0.0
+
+
+@pytest.mark.slow
+def test_a_slow_predict_leaves_small_arrays_untried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(perturbing, "SECONDS", 1.5)
+    body = "import time\n    end = time.process_time() + 0.4\n    "
+    body += "while time.process_time() < end: pass\n    return x @ weights['w']"
+    few = {f"small{n}": np.zeros(1) for n in range(20)}
+    found = profile(tmp_path, body, **few, w=RNG.normal(size=(40, 3000)))
+    assert found.moved[-1] is not None and found.moved.count(None) == 18
+    assert found.carriers(0.05) > 100_000
 
 
 OURS = {
