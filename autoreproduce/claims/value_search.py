@@ -55,6 +55,8 @@ _IDENTIFIER = re.compile(  # what's before the number of a section, a release, a
     r"(?:tion|ure|le|uation|ter|endix)?s?\.?)[\s~:(/#]*\S{0,60}$",
     re.IGNORECASE,
 )
+_COUNT = re.compile(r"(?<![\w./\\-])(\d{1,6})\s{0,2}(?:/|out of|of)\s{0,2}(\d{2,6})(?![\w/]|\.\d)")
+COUNT_DIGITS, FEWEST_COUNTED = 2, 20  # of a share, and of what it's a share of: others say little
 _SPREAD = re.compile(r"[\s${}]*(?:±|\\pm|\+/-)[\s${}]*[\d.,]*\d")
 
 
@@ -117,8 +119,27 @@ class ValueSearch:
             for leak in self._stated.claimed(_with_points(plain), [(0, len(text))])
             if not overlaps((leak.start, leak.end), settings)
         ]
+        values += [
+            leak
+            for leak in self._counts(plain, text)
+            if not overlaps((leak.start, leak.end), settings)
+        ]
         longest = {(leak.id, leak.start): leak for leak in sorted(values, key=lambda one: one.end)}
         return sorted(longest.values(), key=lambda leak: leak.start), undecided
+
+    def _counts(self, plain: str, text: str) -> Iterator[Leak]:
+        """Counts that state a claimed share: 3/40 of 7.5 %."""
+        shares = [one for one in self._targets if one.share and one.digits >= COUNT_DIGITS]
+        for found in _COUNT.finditer(plain) if shares else ():
+            part, whole = int(found[1]), int(found[2])
+            if not whole >= FEWEST_COUNTED or not 0 < part <= whole:
+                continue
+            for target in shares:
+                of_one = abs(part / whole - target.value) <= target.step / 2
+                if of_one or abs(100 * part / whole - target.value) <= target.step / 2:
+                    around = " ".join(text[max(0, found.start() - 40) : found.end() + 40].split())
+                    yield Leak(target.claim, found.start(), found.end(), around)
+                    break
 
 
 def _targets_of(claim: Claim) -> Iterator[_Target]:

@@ -114,3 +114,18 @@ def test_a_claim_in_the_users_words_is_withheld_with_its_unit_and_its_neighbours
 ) -> None:
     claims = read_user_claims(HORIZON)
     assert Withholding(claims)(text).replace(WITHHELD, "#").endswith(left)
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("It fails in 3/40 of the runs.", f"It fails in {WITHHELD} of the runs."),
+        ("It fails in 3 of 40 runs.", f"It fails in {WITHHELD} runs."),
+        ("It fails in 30 out of 400.", f"It fails in {WITHHELD}."),
+        ("It fails in 4/40 of the runs.", None),
+        ("The step is 3/4 of it, on 2019/03/40.", None),
+    ],
+)
+def test_a_count_that_states_a_claimed_share_is_withheld(said: str, shown: str | None) -> None:
+    share = claim(7.5, metric="failures", printed="7.5", unit="%", row=("Ours",))
+    assert Withholding([share])(said) == (shown or said)
