@@ -22,7 +22,14 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 from autoreproduce.agents.agent import Agent, ToShow
 from autoreproduce.agents.listing import number
 from autoreproduce.agents.structured import read_structured
-from autoreproduce.audit.reach import CODE, CONFIGURATION, ProgramFiles, kind_of, told_commands
+from autoreproduce.audit.reach import (
+    CODE,
+    CONFIGURATION,
+    ProgramFiles,
+    kind_of,
+    made_elsewhere,
+    told_commands,
+)
 from autoreproduce.claims.differences import (
     Audit,
     Difference,
@@ -327,13 +334,13 @@ def _not_read(
     """What the audit didn't see: the names for which there was no `room`, then what is too long or
     no text, with the reason; many of one reason are counted, by ending.
     """
-    long = {
-        name: f"longer than {_largest(name):,} characters"
+    passed_over = {
+        name: why
         for name, text in files.items()
-        if name not in left and len(text) > _largest(name) > 0
+        if name not in left and _largest(name) > 0 and (why := _passed_over(name, text))
     }
     reasons = dict[str, list[str]]()
-    for name, why in (long | dict(unread)).items():
+    for name, why in (passed_over | dict(unread)).items():
         reasons.setdefault(why, []).append(name)
     lines = []
     for why, names in reasons.items():
@@ -346,7 +353,18 @@ def _not_read(
 
 def readable(files: Mapping[str, str]) -> dict[str, str]:
     """The files that are code or configuration, and no data."""
-    return {name: text for name, text in files.items() if len(text) <= _largest(name)}
+    return {
+        name: text
+        for name, text in files.items()
+        if _largest(name) > 0 and not _passed_over(name, text)
+    }
+
+
+def _passed_over(name: str, text: str) -> str:
+    """Why a file of code or configuration isn't read; "" of one that is."""
+    if len(text) > _largest(name):
+        return f"longer than {_largest(name):,} characters"
+    return made_elsewhere(name, text) if kind_of(name) in CODE else ""
 
 
 def _largest(name: str) -> int:

@@ -56,6 +56,20 @@ _PAIR = re.compile(r"(?<![\w./])([\w./]+)=([\w.-]+)")
 _LISTED = re.compile(r"^[ \t]*-[ \t]+([\w/-]+)[ \t]*$", re.MULTILINE)
 
 
+_COPIED = re.compile(r"(^|/)(node_modules|bower_components|site_libs|[^/]+_files/libs)/")
+LONG_LINES = 400  # characters of a line on average: nobody writes or reads these
+
+
+def made_elsewhere(path: str, text: str) -> str:
+    """Why nobody here wrote a file: a library of pages that came along, or minified; "" of what
+    somebody may have written.
+    """
+    if _COPIED.search(path):
+        return "a library that came along"
+    long = len(text) > LONG_LINES * (text.count("\n") + 1)
+    return "minified" if long and kind_of(path) in (".js", ".ts") else ""
+
+
 def kind_of(path: str) -> str:
     """The ending of a file in small letters, or its name if it has none; of a README in whatever
     form (README.txt, readme.en) "readme".

@@ -132,6 +132,20 @@ def test_chance_explains_nothing_in_the_papers_own_run(spread: Spread, n: int | 
         assert "3 other numbers of the run" in found.why
 
 
+def test_a_number_in_many_digits_is_close_within_a_thousandth_in_the_papers_own_run() -> None:
+    """One of 1,249 rows told otherwise, as another version of a library does."""
+    exact = [0.879904, 0.642197, 0.888711]
+    same = [
+        claim(v, id=f"e{i}", row=(f"E{i}",), scale="raw", printed=f"{v}")
+        for i, v in enumerate(exact)
+    ]
+    forest = claim(0.907926, id="forest", scale="raw", printed="0.907926")
+    measured = {one.id: MeasuredAs(values=(one.value,)) for one in same}
+    for value, word in ((0.907126, "close"), (0.905500, "off"), (0.907926, "reproduced")):
+        measured["forest"] = MeasuredAs(values=(value,))
+        assert judge_all(file_of(*same, forest), measured)[-1].word == word
+
+
 def test_the_sides_of_a_spread_and_its_width_count() -> None:
     sides = claim(90.0, printed="90.0", spread=Spread(value=1.5, plus=0.3, minus=1.5))
     assert verdict(sides, 88.6).word == "reproduced"

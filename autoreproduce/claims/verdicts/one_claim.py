@@ -31,7 +31,7 @@ number are one run. The first that applies decides:
 
 A run that gives most other numbers digit for digit is the paper's own run (`judge_all`): there
 chance explains nothing, no ± counts, and what differs by more than ten units of the last printed
-digit isn't close.
+digit, and by a thousandth, isn't close.
 
 A number far better than the paper's is "off (better)" and no success: a leak, another split or an
 easier metric are likelier than a better method, and the paper's number was not found again.
@@ -87,6 +87,7 @@ WIDEST = 15.6  # deviations that a ± may mean: rule (a) for n = 2 and one run
 # told otherwise, and how far apart R's `all.equal` lets two numbers be that count as equal.
 SOLVER = 1.5e-8
 LAST_DIGIT = 20  # half units of a number's last digit, within which another number is close to it
+THOUSANDTH = 0.001  # of a number printed in many digits: another version of a library moves as much
 FEWEST_RUNS = 3  # whose mean's interval says something
 GRADIENT = 1e-6  # what solvers stop at, by default or below
 RESIDUALS = {"residual", "violation", "infeasibility", "gap", "imbalance", "tolerance", "objective"}
@@ -294,7 +295,8 @@ class _Comparison:
     def margin(self) -> float:
         """How far a close number may be: in the paper's own run, as far as its last digit goes."""
         usual = margin(self.claim, self.items, self.rules)
-        return min(usual, LAST_DIGIT * half_digit(self.claim)) if self.own_run else usual
+        digits_away = max(LAST_DIGIT * half_digit(self.claim), THOUSANDTH * abs(self.claim.value))
+        return min(usual, digits_away) if self.own_run else usual
 
     @cached_property
     def seeds(self) -> Distribution | None:

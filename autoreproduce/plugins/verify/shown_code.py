@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from autoreproduce.audit.reach import COMMAND
+from autoreproduce.audit.reach import COMMAND, made_elsewhere
 from autoreproduce.files.notebooks import joined, notebook_cells
 from autoreproduce.files.tree import Tree
 
@@ -71,7 +71,11 @@ def shown_code(
     failed = code.named(error) if error else []
     first = code.ranked(said, wanted)
     then = code.reached([*failed, *first])
-    names = [name for name in readable if _suffix(name) in LANGUAGES]
+    names = [
+        name
+        for name in readable
+        if _suffix(name) in LANGUAGES and not made_elsewhere(name, code.text(name))
+    ]
     rest = scripts_first(names, "\n".join(said), about)
     order = list(dict.fromkeys([*failed, *texts, *first, *then, *rest]))
     lines = _lines_of(error)

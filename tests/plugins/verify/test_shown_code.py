@@ -11,6 +11,7 @@ from sandbox_fixtures import settings_for
 from trial_results import verdict_of
 
 from autoreproduce import verify
+from autoreproduce.audit.find import readable as readable_code
 from autoreproduce.claims.claim import Claim
 from autoreproduce.claims.withholding import Withholding
 from autoreproduce.files.notebooks import joined, notebook_cells, notebook_errors
@@ -127,6 +128,17 @@ def test_files_that_are_asked_for_and_those_that_are_not_there(tmp_path: Path) -
     code_of(tmp_path, a_DOT_py="x = 1\n")
     found = files_asked_for(tmp_path, ["./a.py", "../secret.py", "b.py", "a.py"])
     assert found.count("x = 1") == 1 and found.count("(no such text file)") == 2
+
+
+def test_libraries_of_pages_are_no_code_of_the_papers(tmp_path: Path) -> None:
+    """Quarto and R Markdown leave theirs beside what they render."""
+    library = {"paper_files__libs__quarto_DOT_js": "const x = 1;\n" * 9}
+    library |= {"site__popper_DOT_js": f"/* MIT */\n!function(e){{{'e.a=1;' * 500}}}();\n"}
+    rows = f"x = [{'1, ' * 900}]\nprint(sum(x))\n"
+    code_of(tmp_path, **library, plot_DOT_js="draw(1);\n", data_DOT_py=rows)
+    assert sorted(names(tmp_path, "Table 2")) == ["data.py", "plot.js"]
+    files = {name: (tmp_path / name).read_text() for name in Tree(tmp_path).files()}
+    assert sorted(readable_code(files)) == ["data.py", "plot.js"]
 
 
 def test_documents_are_shown_without_the_papers_results(tmp_path: Path) -> None:
