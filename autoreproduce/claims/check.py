@@ -122,9 +122,9 @@ def table_names(paper: Paper | str) -> list[tuple[str, ...]]:
     return list(dict.fromkeys(filter(None, named)))
 
 
-def count_claimed(claims: Sequence[Claim], paper: Paper | str) -> tuple[list[ClaimedTable], int]:
-    """Each table with claims, by its name; how many numbers all tables have. A table that is only
-    lines of text isn't among them.
+def count_claimed(claims: Sequence[Claim], paper: Paper | str) -> list[ClaimedTable]:
+    """Each table with claims, by its name, and last all of the paper's, if they state more numbers
+    than are claimed. A table that is only lines of text isn't among them.
     """
     tables = max(read_source(paper).forms, key=_numbers_in, default=())
     by_table: dict[str, list[Claim]] = {}
@@ -136,7 +136,10 @@ def count_claimed(claims: Sequence[Claim], paper: Paper | str) -> tuple[list[Cla
         for name, mine in by_table.items()
         if (there := _numbers_in(named := tables_named(name, tables)))
     ]
-    return found, _numbers_in(tables)
+    stated, claimed = _numbers_in(tables), sum(not claim.than for claim in claims)
+    if stated > claimed:
+        found.append(ClaimedTable(name="All tables", claimed=claimed, numbers=stated))
+    return found
 
 
 def _others(claims: Sequence[Claim], tables: Sequence[Table]) -> tuple[str, ...]:

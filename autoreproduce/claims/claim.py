@@ -231,7 +231,7 @@ class Rules(Frozen):
 
 
 class ClaimedTable(Frozen):
-    """A table of the paper with claims: how many of its numbers are claimed, and the others."""
+    """A table of the paper, or all: how many of its numbers are claimed, and which aren't."""
 
     name: str
     claimed: int

@@ -199,12 +199,12 @@ def _claims(trial: Trial, task: Task) -> tuple[ClaimsFile | None, list[str]]:
 
 
 def _claimed_tables(claims: ClaimsFile, folder: Path) -> tuple[ClaimedTable, ...]:
-    """The paper's tables that have claims, where the trial kept a paper that can be read."""
-    paper = stored_paper(folder) if any(claim.table for claim in claims.claims) else None
+    """How much of the paper's tables is claimed, where the trial kept a paper that can be read."""
+    paper = stored_paper(folder) if claims.claims else None
     if paper is None:
         return ()
     try:
-        return tuple(confined(count_claimed, list(claims.claims), paper, what="the paper")[0])
+        return tuple(confined(count_claimed, list(claims.claims), paper, what="the paper"))
     except ReaderError:
         return ()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import date, timedelta
@@ -62,9 +62,9 @@ def with_packages(
             wanted = Packages(tuple(packages), before=before)
             if words := age_words(written, before):
                 sandboxes.note(words)
-            done = sandbox.install(wanted, INSTALL_SECONDS)
-            if before and not done.ok:  # a version that is pinned may be younger than the date
-                done = sandbox.install(replace(wanted, before=""), INSTALL_SECONDS)
+            for dated in with_and_without_date(wanted):
+                if (done := sandbox.install(dated, INSTALL_SECONDS)).ok:
+                    break
         if not done.ok:
             last = (done.stderr or done.stdout).strip()[-600:]
             raise NotScoredError(
@@ -74,6 +74,15 @@ def with_packages(
             )
         done_before.write_text("\n".join(packages))
     return own
+
+
+def with_and_without_date(packages: Packages) -> Iterator[Packages]:
+    """What to install, and where that fails: a version that is pinned may be younger than the
+    date.
+    """
+    yield packages
+    if packages.before and any("==" in each for each in packages.requirements):
+        yield replace(packages, before="")
 
 
 def read_requirements(path: Path) -> tuple[str, ...]:

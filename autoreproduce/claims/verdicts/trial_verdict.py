@@ -102,7 +102,7 @@ class TrialVerdict(Frozen):
     )
     tables: tuple[ClaimedTable, ...] = Field(
         (),
-        description="the paper's tables that have claims, with what else they state",
+        description="the paper's tables that have claims, with what else they state; last all",
         exclude_if=lambda tables: not tables,
     )
     claims_digest: str = Field("", description="of claims.json as it was frozen; '' without one")

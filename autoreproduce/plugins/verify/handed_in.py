@@ -23,13 +23,12 @@ from autoreproduce.agents.prompts import Prompts
 from autoreproduce.agents.structured import read_object, read_structured
 from autoreproduce.audit import audit
 from autoreproduce.audit.reach import KINDS, PROSE
-from autoreproduce.claims.check import count_claimed
 from autoreproduce.claims.choices import CHOICES, Choice, says
 from autoreproduce.claims.differences import cut
 from autoreproduce.claims.withholding import Withholding
 from autoreproduce.content import folder
 from autoreproduce.contracts import Need, Packages, Submission
-from autoreproduce.errors import CommandError, ReaderError
+from autoreproduce.errors import CommandError
 from autoreproduce.evaluation.judging.submitted_code import Sources, program_at
 from autoreproduce.evaluation.outside_run import (
     PACKAGES_FIRST,
@@ -38,10 +37,8 @@ from autoreproduce.evaluation.outside_run import (
     read_beside,
     write_outside_run,
 )
-from autoreproduce.evaluation.report.wording import plural
 from autoreproduce.evaluation.submission import TREE, CarriedFiles, carried_files, lay_carried
 from autoreproduce.files.bounded import parse_json
-from autoreproduce.files.confined import confined
 from autoreproduce.files.notebooks import notebook_errors
 from autoreproduce.files.shared import read_text
 from autoreproduce.files.tree import Tree
@@ -75,6 +72,7 @@ from autoreproduce.sandboxes.package_lists import (
     last_commit,
     own_python,
     read_requirements,
+    with_and_without_date,
 )
 from autoreproduce.task import Metric
 from autoreproduce.trials.program_output import PRINTED
@@ -90,7 +88,6 @@ if TYPE_CHECKING:
     from autoreproduce.contracts import Sandbox
     from autoreproduce.models import Models
     from autoreproduce.models.budget import Budget
-    from autoreproduce.papers import Paper
     from autoreproduce.task import Task
     from autoreproduce.trials.derivation import Values
     from autoreproduce.trials.trial import Trial
@@ -193,8 +190,7 @@ class HandedInCode:
             if audited
             else None
         )
-        sections = {"Which numbers were looked for": how_many(claims, paper)}
-        sections |= self._told(plan, changed, does) | _what_was_read(frozen, places)
+        sections = self._told(plan, changed, does) | _what_was_read(frozen, places)
         sections[DATA] = how_to_fetch(program.files) if task.data_dir is None else []
         warnings = [
             *(f"a patch was refused: {text}" for text in changed.refused),
@@ -533,20 +529,20 @@ class HandedInCode:
         self, plan: RunPlan, python: str, date: str, sandbox: Sandbox, trial: Trial
     ) -> str:
         """Install the plan's packages, those without a version as they were before a `date`; why
-        that failed, "" if it did not. A version that is pinned may be younger than the date.
+        that failed, "" if it did not.
         """
-        failed = self._install_of(plan, python, date, sandbox, trial)
-        if failed and date and any("==" in each for each in plan.packages):
-            failed = self._install_of(plan, python, "", sandbox, trial)
+        for packages in with_and_without_date(
+            Packages(tuple(plan.packages), python=python, before=date)
+        ):
+            if not (failed := self._install_of(packages, sandbox, trial)):
+                break
         return failed
 
-    def _install_of(
-        self, plan: RunPlan, python: str, before: str, sandbox: Sandbox, trial: Trial
-    ) -> str:
-        """Install the plan's packages, unless the very same list was the last."""
-        packages = Packages(tuple(plan.packages), python=python, before=before)
-        asked = f"{packages.command}{f' # Python {python}' if python else ''}"
-        asked += f" # before {before}" if before and plan.packages else ""
+    def _install_of(self, packages: Packages, sandbox: Sandbox, trial: Trial) -> str:
+        """Install a list, unless the very same was the last."""
+        asked = f"{packages.command}{f' # Python {packages.python}' if packages.python else ''}"
+        dated = packages.before and packages.requirements
+        asked += f" # before {packages.before}" if dated else ""
         if asked in self.failed_lists:
             return self.failed_lists[asked]
         if asked == self.installed:
@@ -624,26 +620,6 @@ def _told_of_driver(does: dict[str, list[str]]) -> str:
     lines = [f"{what}: {one}" for what, found in does.items() for one in found]
     said = "\n".join(f"- {line}" for line in lines)
     return f"{DRIVER} isn't the authors': it was written to run their code here.\n{said}".strip()
-
-
-def how_many(claims: Sequence[Claim], paper: Paper) -> list[tuple[str, str]]:
-    """The report's lines on how many numbers of each table are claimed, and of all tables."""
-    try:
-        counted, numbers = confined(count_claimed, list(claims), paper, what="the paper")
-    except ReaderError:
-        return []
-    lines = [
-        f"{one.name}: {one.claimed} of the {plural(one.numbers, 'number')} in this table "
-        f"{'is' if one.claimed == 1 else 'are'} claimed"
-        for one in counted
-    ]
-    looked_for = sum(not claim.than for claim in claims)
-    if numbers > looked_for:
-        lines.append(
-            f"The {plural(looked_for, 'claim')} here {'is' if looked_for == 1 else 'are'} chosen "
-            f"of {numbers} numbers in the paper's tables"
-        )
-    return [(line, "") for line in lines]
 
 
 def _nothing(places: Places) -> str:
