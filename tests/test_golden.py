@@ -40,13 +40,14 @@ VERIFY = (*VERIFY, *(word for place in PLACES for word in ("--metric-from", plac
 MASKS = [
     (r"\x1b\[[0-9;]*m", ""),
     (r"(http://)?127\.0\.0\.1:\d+", "URL"),
-    (r"(?<![\d.])(?=\d*[a-f])[0-9a-f]{12,64}\b", "HASH"),
+    (r"(?<![\d.])[0-9a-f]{12,64}\b", "HASH"),
     (r"(?<=-)(?=[a-f]*\d)[0-9a-f]{8}\b", "HASH"),
     (r"\b20\d\d-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?( ?UTC|Z|[+-]\d\d:\d\d)?)?", "TIME"),
     (r"\[\d\d:\d\d\]", "[TIME]"),
     (r'("[a-z_ ]*(seconds|minutes|memory|hours)[a-z_ ]*": )(\{[^}]*\}|[-\d.e]+)', r"\1N"),
     (r"\b\d[\d.,]*(e-?\d+)? ?(s|ms|min|minutes?|hours?|h|seconds?|MB|GB|GiB|MiB|kB)\b", r"N \2"),
     (r"(machine|versions|seconds|memory_mb): .*", r"\1: N"),
+    (r"^processor\n.*", "processor\nN"),
     (r"\b(autoreproduce|Python) \d+\.\d+(\.\d+)?\S*", r"\1 VERSION"),
     (r"^Seen of the full run, from outside:\n.*\n", ""),
     (r"^ +\| .*[^|\n]\n", ""),  # of what a program prints, a busy machine shows less
