@@ -130,11 +130,11 @@ print("whole")
 
 
 @pytest.mark.slow
-def test_a_thousand_mangled_pdfs_do_not_crash_pdfium():
+def test_three_hundred_mangled_pdfs_do_not_crash_pdfium():
     here = str(Path(__file__).parent)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([here, *sys.path])}
     done = subprocess.run(
-        [sys.executable, "-c", MANY, "7", "1000"],
+        [sys.executable, "-c", MANY, "7", "300"],
         env=environment,
         capture_output=True,
         text=True,

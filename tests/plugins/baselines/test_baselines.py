@@ -115,28 +115,25 @@ SCRIPTED: dict[str, Callable[[Request], Answer | str]] = {
     "chatdev": chatdev,
     "agent-laboratory": agent_laboratory,
     "basic": tool_agent,
+    "iterative": tool_agent,
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("solver", SCRIPTED)
-def test_each_ends_with_a_measured_program(solver: str, tmp_path: Path) -> None:
+def test_each_ends_with_a_measured_program_and_its_tape_replays_it_without_a_drift(
+    solver: str, tmp_path: Path
+) -> None:
+    tape = tmp_path / "tape.jsonl"
     with chat_server(SCRIPTED[solver]) as server:
-        done = run_solver(tmp_path, server.base_url, solver)
-    assert done.result.status == "measured", done.result.reason
-    assert done.result.metric is not None and done.result.metric < 1e-3
-    assert not [w for w in done.result.warnings if "isolation" not in w], done.result.warnings
+        first = run_solver(tmp_path, server.base_url, solver, record=tape, max_steps=24)
+    assert first.result.status == "measured", first.result.reason
+    assert first.result.metric is not None and first.result.metric < 1e-3
+    assert not [w for w in first.result.warnings if "isolation" not in w], first.result.warnings
     assert steps_of(tmp_path)[-1].name == "full_run"
     assert "squared_error" in server.requests[0].prompt  # TASK.md
-    assert "We fit" in server.requests[0 if solver != "basic" else 1].prompt  # the paper
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("solver", [*SCRIPTED, "iterative"])
-def test_a_recorded_tape_replays_the_attempt_without_a_drift(solver: str, tmp_path: Path) -> None:
-    tape = tmp_path / "tape.jsonl"
-    with chat_server(SCRIPTED.get(solver, tool_agent)) as server:
-        first = run_solver(tmp_path, server.base_url, solver, record=tape, max_steps=24)
+    by_tool = solver in ("basic", "iterative")
+    assert "We fit" in server.requests[1 if by_tool else 0].prompt  # the paper
     again = tmp_path / "again"
     again.mkdir()
     given: Any = {"model": f"tape:{tape}", "base_url": None, "max_steps": 24}
