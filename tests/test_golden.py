@@ -51,6 +51,7 @@ MASKS = [
     (r"\b(autoreproduce|Python) \d+\.\d+(\.\d+)?\S*", r"\1 VERSION"),
     (r"^Seen of the full run, from outside:\n.*\n", ""),
     (r"^ +\| .*[^|\n]\n", ""),  # of what a program prints, a busy machine shows less
+    (r"^(system|processor|cpus|memory gb|python)\n.+$", r"\1\nN"),
     (r" {2,}", " "),
     (r"-{3,}", "---"),
     (r"[ \t]+$", ""),
