@@ -124,22 +124,14 @@ def script(request):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("solver", ["agentic", "planning"])
-def test_a_recorded_tape_of_an_agent_replays_without_a_drift(run, solver, tmp_path):
+def test_an_agent_looks_writes_runs_and_submits_and_its_tape_replays_it(run, solver, tmp_path):
     tape = tmp_path / "tape.jsonl"
     with chat_server(script) as server:
-        run(server, solver=solver, record=tape)
-        done = run(server, solver=solver, out="again", model=f"tape:{tape}")
+        done = run(server, solver=solver, record=tape)
+        again = run(server, solver=solver, out="again", model=f"tape:{tape}")
         assert len(server.requests) == len(read_tape(tape).entries)
-    assert done.result.metric == 1, done.result.reason
-    assert not [each for each in done.result.warnings if "differ" in each]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("solver", ["agentic", "planning"])
-def test_an_agent_looks_writes_runs_and_submits(run, solver, tmp_path):
-    with chat_server(script) as server:
-        done = run(server, solver=solver)
-    assert done.result.metric == 1, done.result.reason
+    assert done.result.metric == again.result.metric == 1, done.result.reason
+    assert not [each for each in again.result.warnings if "differ" in each]
     trial = Trial.read(done.path)
     names = [
         step.name for step in trial.steps if step.phase == "attempt" and step.kind == "execute"
