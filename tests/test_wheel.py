@@ -83,7 +83,8 @@ def test_the_wheel_reproduces_the_shipped_tape_in_an_empty_environment(
     assert ended[0] == "measured" and html.escape(ended[1]) in page and "gap" in table
     assert values["execution"] == 1 and values["gap"] is not None
     assert (tmp_path / trial / "report.html").stat().st_size > 10_000
-    command = [str(installed / "autoreproduce"), *JOB]
+    same = ("--model", "tape:tape.jsonl", "--readings-minutes", "0")
+    command = [str(installed / "autoreproduce"), *JOB, *same]
     before = (tmp_path / trial / "steps.jsonl").read_bytes()
     assert "REPLAYED" in run(tmp_path, *command, "--out", trial).stdout.splitlines()[0]
     assert (tmp_path / trial / "steps.jsonl").read_bytes() == before
