@@ -47,7 +47,6 @@ MASKS = [
     (r'("[a-z_ ]*(seconds|minutes|memory|hours)[a-z_ ]*": )(\{[^}]*\}|[-\d.e]+)', r"\1N"),
     (r"\b\d[\d.,]*(e-?\d+)? ?(s|ms|min|minutes?|hours?|h|seconds?|MB|GB|GiB|MiB|kB)\b", r"N \2"),
     (r"(machine|versions|seconds|memory_mb): .*", r"\1: N"),
-    (r"^processor\n.*", "processor\nN"),
     (r"\b(autoreproduce|Python) \d+\.\d+(\.\d+)?\S*", r"\1 VERSION"),
     (r"^Seen of the full run, from outside:\n.*\n", ""),
     (r"^ +\| .*[^|\n]\n", ""),  # of what a program prints, a busy machine shows less
