@@ -28,7 +28,7 @@ from autoreproduce.errors import ReaderError, SandboxError, UsageError
 from autoreproduce.files.confined import confined
 from autoreproduce.files.owner import private_copy
 from autoreproduce.trials.integrity import ROUNDING as FITS
-from autoreproduce.trials.measurement import Recount
+from autoreproduce.trials.measurement import MEDIAN, Recount
 from autoreproduce.trials.predictions_file import LARGEST, NAME, first_dimensions
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def _recount(
         shared = saved[key + TARGETS] if key + TARGETS in saved.files else None
         targets = [saved[n + TARGETS] if n + TARGETS in saved.files else shared for n in each]
         pairs = zip((saved[name] for name in each), targets, strict=True)
-        return _mean_of([_one(*pair, compute, withheld, key) for pair in pairs])
+        return _over([_one(*pair, compute, withheld, key) for pair in pairs])
     if key not in saved.files:
         return _by_number(saved, key, compute, written, withheld)
     predicted = saved[key]
@@ -150,7 +150,7 @@ def _recount(
         if stacked:
             rows = own if own is not None and own.shape == predicted.shape else [own] * runs
             pairs = zip(predicted, rows, strict=True)
-            return _mean_of([_one(*pair, compute, withheld, key) for pair in pairs])
+            return _over([_one(*pair, compute, withheld, key) for pair in pairs])
     return _one(predicted, own, compute, withheld, key)
 
 
@@ -172,19 +172,23 @@ def _one(predicted: Any, own: Any, compute: Compute, withheld: Withheld, key: st
     return Recount(saved=compute(predicted, own), reason=unfit)
 
 
-def _mean_of(runs: Sequence[Recount]) -> Recount:
-    """The mean over runs, by each definition that all of them have."""
+def _over(runs: Sequence[Recount]) -> Recount:
+    """The mean and the median over runs, by each definition that all of them have: a paper may
+    state either.
+    """
     if lacks := next((run.reason for run in runs if not (run.saved or run.truth)), ""):
         return Recount(reason=lacks)
-    saved, truth = (
-        {
-            name: float(np.mean([values[name] for values in parts]))
-            for name in parts[0]
-            if all(name in values for values in parts)
-        }
-        for parts in ([run.saved for run in runs], [run.truth for run in runs])
-    )
+    saved = _mean_and_median([run.saved for run in runs])
+    truth = _mean_and_median([run.truth for run in runs])
     return Recount(saved, truth, runs[0].reason, runs=tuple(runs))
+
+
+def _mean_and_median(parts: Sequence[Values]) -> dict[str, float]:
+    """Over the values of all runs, by the definitions that all have; means first."""
+    names = [name for name in parts[0] if all(name in values for values in parts)]
+    shared = {name: [values[name] for values in parts] for name in names}
+    means = {name: float(np.mean(values)) for name, values in shared.items()}
+    return means | {MEDIAN + name: float(np.median(values)) for name, values in shared.items()}
 
 
 def _by_number(
@@ -226,7 +230,7 @@ def _by_number(
         for predicted, true in chosen
     ]
     how = ", ".join(f"{one} beside {true}" if true else one for one, true in chosen)
-    whole = _mean_of(runs) if len(runs) > 1 else runs[0]
+    whole = _over(runs) if len(runs) > 1 else runs[0]
     return replace(whole, arrays=how)
 
 

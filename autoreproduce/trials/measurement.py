@@ -91,6 +91,7 @@ def _digits(number: str) -> int:
 
 
 FILE = "measurement.json"
+MEDIAN = "median "  # over runs, before a definition of one run's number; else it's their mean
 OWN_WORD = (
     "the number is the program's own word: the task recomputes its metric from predictions, which "
     "a program that is read with --metric-from is not asked for"
@@ -315,7 +316,7 @@ def _count_again(
             made.not_recomputed[key] = one.reason
         if not definition:
             continue
-        value = (one.truth or one.saved)[definition]
+        value, of_run = (one.truth or one.saved)[definition], definition.removeprefix(MEDIAN)
         states = runs[-1] if of_last else written
         if one.differs(definition, states) and (of_last or key != main):
             own = (one.saved or one.truth)[definition]
@@ -329,8 +330,8 @@ def _count_again(
             )
             continue
         for number, (part, states) in enumerate(zip(one.runs, runs, strict=False), 1):
-            if part.differs(definition, states):
-                own = (part.saved or part.truth)[definition]
+            if part.differs(of_run, states):
+                own = (part.saved or part.truth)[of_run]
                 made.warnings.append(
                     f"{key}, run {number}: the program wrote {states:.6g}, but its predictions "
                     f"give {own:.6g}"
@@ -338,7 +339,7 @@ def _count_again(
         made.metrics[key] = value
         made.recounted[key] = f"{definition} of {one.arrays}" if one.arrays else definition
         if one.runs:
-            made.runs[key] = [(part.truth or part.saved)[definition] for part in one.runs]
+            made.runs[key] = [(part.truth or part.saved)[of_run] for part in one.runs]
             made.runs_recounted.append(key)
         if key == main:
             decoys = one.saved.get(definition) if one.truth else None

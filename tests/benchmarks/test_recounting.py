@@ -125,6 +125,20 @@ def test_a_run_whose_predictions_give_another_number_is_named(tmp_path: Path) ->
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("stated", "word"), [(0.9, "unchecked"), (0.98, "doubtful")])
+def test_the_median_over_runs_is_a_number_of_theirs_too(
+    stated: float, word: str, tmp_path: Path
+) -> None:
+    arrays = {f"accuracy.{n}": each for n, each in enumerate((WORSE, GOOD, GOOD), 1)}
+    runs = {"accuracy": [0.7, 0.9, 0.9]}
+    found = measure(tmp_path, {"accuracy": stated}, runs, **arrays, **{"accuracy.targets": TRUE})
+    assert found.integrity is not None and found.integrity.word == word
+    assert found.value == pytest.approx(0.9) and found.runs["accuracy"] == pytest.approx(
+        [0.7, 0.9, 0.9]
+    )
+
+
+@pytest.mark.slow
 def test_a_mean_over_more_runs_than_were_saved_is_the_programs_own_word(tmp_path: Path) -> None:
     arrays = {"accuracy.1": WORSE, "accuracy.2": GOOD, "accuracy.targets": TRUE}
     found = measure(tmp_path, {"accuracy": 0.8}, {"accuracy": [0.7, 0.9, 0.8]}, **arrays)
