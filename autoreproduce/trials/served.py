@@ -19,6 +19,11 @@ CARRYING = 0.1  # of as many numbers as carry the reference's predictions, a met
 FALLS = 0.3  # deviations by which no network's predictions move if weights change by 0.1 %
 
 
+def is_one_number(one: float, other: float) -> bool:
+    """Whether two numbers are the same but for rounding."""
+    return abs(one - other) <= SAME * max(abs(one), abs(other))
+
+
 class Served(BaseModel):
     """`value` None has its `reason`; then nothing else is known.
 
@@ -50,10 +55,10 @@ class Served(BaseModel):
         noise, which moves it no further than another run of the method does.
         """
         assert self.value is not None
-        most, pair = SAME * max(abs(self.value), abs(number)), self.pair
+        half, pair = 0.0, self.pair
         if pair is not None and pair.low is not None and pair.high is not None:
-            most = max(most, (pair.high - pair.low) / 2)
-        return abs(self.value - number) <= most
+            half = (pair.high - pair.low) / 2
+        return is_one_number(self.value, number) or abs(self.value - number) <= half
 
     @property
     def checks(self) -> list[str]:
