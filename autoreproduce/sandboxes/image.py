@@ -13,7 +13,7 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -163,8 +163,9 @@ def _build(client: DockerClient, settings: Settings, note: Callable[[str], None]
             finally:
                 for _ in lines:  # what is left of the answer: its connection closes at its end
                     pass
-                # the first stage
-                client.images.prune(filters={"dangling": True, "label": "autoreproduce=build"})
+                with suppress(DockerException, OSError):  # the Engine frees it, waited for or not
+                    first_stage = {"dangling": True, "label": "autoreproduce=build"}
+                    client.images.prune(filters=first_stage)
         except (APIError, DockerException, OSError) as error:
             raise SandboxError(
                 f"the sandbox image cannot be built ({error})", fix="see sandbox/README.md"
