@@ -29,6 +29,13 @@ _TWO_SIDED = (  # 13%^{+8%}_{-5%}, 5.9·10⁴ with +7.8·10³ above and −6.6·
 )
 _INDEX = r"_\{?(?P<index>\d*\.\d+)\}?(?!\s*\^|[\d.])"  # with one above, it is a lower bound
 _DIGITS = r"\((?P<digits>\d{1,2})\)"
+# Behind a word or a closing dollar it's a hyphen or a minus, behind an opening one a sign; it may
+# have dollars or braces of its own: $-0.5$, $-$0.5, ${-}0.5$.
+_OPENED = r"(?:(?<=^\$)|(?<=[\s(\[{,;:~|&=>]\$))"
+_SIGN = (
+    rf"(?:(?<![\w)\]}}$.%])|{_OPENED})(?:[{_MINUS}+]|\{{[{_MINUS}+]\}})\s?"
+    rf"|(?<![\w)\]}}$.%])\$[{_MINUS}+]\$\s?"
+)
 _NOT_NUMBERS = {"D", "d", "st", "nd", "rd", "th"}  # 3D, 1st
 
 
@@ -37,7 +44,7 @@ def _pattern(spaced: bool) -> re.Pattern[str]:
     bare = _POWER.replace("power", "bare").replace("small", "raised")
     after = _TIMES.replace("power", "after").replace("small", "above")
     return re.compile(
-        rf"(?<![\w.@\\^])(?<!\^{{)(?<![A-Za-z][-‐‑])(?P<sign>(?<![\w)\]}}$.%])[{_MINUS}+]\s?)?"
+        rf"(?<![\w.@\\^])(?<!\^{{)(?<![A-Za-z][-‐‑])(?P<sign>{_SIGN})?"
         rf"(?:{bare}|(?P<mantissa>{mantissa})(?:[eE](?P<exponent>[-+−]?\d+)|{_TIMES})?)"
         rf"(?P<about>{_TWO_SIDED}|{_INDEX}|{_DIGITS}|\s*\\?%?{_SPREAD}(?:\)?{after})?)?"
         rf"(?P<closing>[\s${{}}]*\\?%)?"
@@ -169,7 +176,7 @@ def _printed_number(match: re.Match[str], text: str) -> Printed | None:
     if digits is None:
         return None
     value, step = digits
-    sign = -1.0 if (match["sign"] or "").strip() in tuple(_MINUS) and match["sign"] else 1.0
+    sign = -1.0 if (match["sign"] or "+").strip("${} ") in tuple(_MINUS) else 1.0
     spread = _spread_of(match, step)
     factor = _power_of_ten(match["after"] or match["above"])
     parts = (value * factor, step * factor, (spread or 0.0) * factor)

@@ -122,6 +122,7 @@ class LastLook:
     budget: Budget
     lost: str = field(default="", init=False)  # to a broken connection
     done: list[Try] = field(default_factory=list, init=False)
+    refused: list[str] = field(default_factory=list, init=False)  # why tries weren't run
     helped: set[str] = field(default_factory=set, init=False)  # single readings, by their label
     confirmed: dict[str, int] = field(default_factory=dict, init=False)  # numbers that each reaches
 
@@ -185,12 +186,24 @@ class LastLook:
         opened = readings_of(self.trial.folder) if laboratory is not None else []
         files = laboratory.repeater.files if laboratory is not None else {}
 
+        asked_before = False
+
         def read(reply: str) -> Look:
-            look = read_structured(reply, Look)
+            """The reply without what can't be run; asked once more where nothing of it can."""
+            nonlocal asked_before
+            look, labels = read_structured(reply, Look), {each.label for each in ran}
+            possible, refused = list[Try](), list[str]()
             for one in look.tried:
-                labels = {each.label for each in ran}
-                check_try(one, opened, labels, files, found, helped=self.helped, done=self.done)
-            return look
+                try:
+                    check_try(one, opened, labels, files, found, helped=self.helped, done=self.done)
+                    possible.append(one)
+                except CommandError as error:
+                    refused.append(str(error))
+            if refused and not possible and not asked_before:
+                asked_before = True
+                raise CommandError("; ".join(refused))
+            self.refused += refused
+            return Look(note=look.note, tries=possible)
 
         return agent.checked(
             PROMPT,
@@ -211,7 +224,7 @@ class LastLook:
             ],
             code=shown_first(readable(files), MOST_CODE, command="main.py").listing,
             said=said,
-            tried=findings,
+            tried=[*findings, *(f"Not run: {why}." for why in self.refused)],
             most_tries=MOST_TRIES,
         )
 

@@ -89,6 +89,20 @@ def test_a_number_has_its_place_in_latex() -> None:
     assert text[found[0].start : found[0].end] == r"94.3 \pm 0.2"
 
 
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("the slope is $-0.53$, as", [-0.53]),
+        ("between $-0.2$ and (−0.53)", [-0.2, -0.53]),
+        ("$-$0.53 and ${-}0.53$", [-0.53, -0.53]),
+        ("$x$-0.53, a range of $0.2$-$0.53$, 0.2$-$0.53", [0.53, 0.2, 0.53, 0.2, 0.53]),
+        ("a $p$-value $-1.5 \\pm 0.2$", [-1.5]),
+    ],
+)
+def test_a_minus_is_a_sign_behind_an_opening_dollar_alone(text: str, values: list[float]) -> None:
+    assert [number.value for number in numbers_in(text)] == values
+
+
 def test_the_last_digit_says_how_exact_a_number_is() -> None:
     wanted = {"94.30": 0.01, "94.3": 0.1, "94": 1, "1.2e-4": 1e-5, "1{,}000": 1}
     found = {text: number_of(text) for text in wanted}

@@ -152,17 +152,19 @@ def test_a_last_look_adds_a_note_and_a_reading_that_count_for_nothing(tmp_path: 
         message = request.messages[-1]["content"]
         if "Look once at where the difference may come from" in request.prompt:
             looks.append(message)
-            note = '{"note": "Half the error is\\na ridge\'s."'
-            if "was tried: see what it gave" in message:
-                return f'{note}, "tries": []}}'
-            return f'{note}, "reading": {{"penalty": "ridge"}}}}'
+            return (
+                '{"note": "Half the error is\\na ridge\'s.", "reading": {"penalty": "ridge"}, '
+                '"tries": [{"what": "more of it", "reading": {"strength": 2}}]}'
+            )
         return reply(request).replace("  - value: ridge\n    why: customary\n", "")
 
     with chat_server(replies) as server:
         found = attempt(tmp_path, server.base_url)
         again = attempt(tmp_path, server.base_url, seeds=2)
     assert (
-        len(looks) == 3  # what was tried is refused
+        len(looks) == 3  # of the second round nothing can be run, which is asked about once
+        and "Not run: the program takes no reading 'strength'." in looks[1]
+        and "was tried: see what it gave" in looks[2]
         and "# What you said\n- After the fact, with the result in sight: Half" in looks[1]
         and "the last iteration or the best" in looks[0]
         and "error = " in looks[0]
