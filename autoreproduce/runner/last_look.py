@@ -296,9 +296,10 @@ def check_try(
         raise CommandError(f"{label(one.reading)} ran already")
     singles = [label({name: value}) for name, value in one.reading.items()]
     if len(singles) > 1 and (alone := [each for each in singles if each not in helped]):
-        raise CommandError(
-            f"{alone[0]} by itself hasn't brought what is missed nearer: put together what has"
-        )
+        why = "hasn't brought what is missed nearer: put together what has"
+        if alone[0] not in ran:
+            why = "hasn't run: try it alone first"
+        raise CommandError(f"{alone[0]} by itself {why}")
     if one.edit is None:
         if not one.reading:
             raise CommandError(f"{one.what!r}: give a reading or an edit")
