@@ -19,8 +19,12 @@ from autoreproduce.papers.table import Cell, Heading, Table
 Alike = Callable[[str, str], bool]
 
 
+_NEGATIVE = re.compile(r"[\s${(]*[-−–]+\s*[\d.]")
+
+
 def _same_name(name: str, heading: str) -> bool:
-    return name_of(name) == name_of(heading) != ""
+    signs = (_NEGATIVE.match(each) is None for each in (name, heading))
+    return name_of(name) == name_of(heading) != "" and len(set(signs)) == 1
 
 
 def _same_bare_name(name: str, heading: str) -> bool:

@@ -13,6 +13,7 @@ here, once for all of them:
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -377,7 +378,7 @@ class _Layout:
 
     def _label_count(self, heads: int) -> int:
         """How many columns at the left hold names: the first one, those after it without values,
-        and then those of inequalities that tell rows apart ("> 0.5", "≤ 0.5").
+        and then those that tell rows apart: inequalities ("> 0.5", "≤ 0.5") and keys (n, α).
         """
         body = [y for y in range(heads, self.height) if not self._is_section(y)]
         count = self.width if self.width == 1 else 1
@@ -389,6 +390,26 @@ class _Layout:
                 break
         while count < self.width - 1 and self._tells_rows_apart(count, body):
             count += 1
+        return self._with_keys(count, body)
+
+    def _with_keys(self, count: int, body: Sequence[int]) -> int:
+        """How many columns name a row, with the columns of numbers that are needed to tell rows
+        apart and of which each number comes again, as none of a result does.
+        """
+        rows, last = list[list[str]](), [""] * self.width
+        for y in body:
+            if y in self.table.rules:
+                last = [""] * self.width
+            last = [entry.text or old for entry, old in zip(self.matrix[y], last, strict=True)]
+            rows.append(last)
+        for end in range(count, self.width):
+            if len({tuple(row[:end]) for row in rows}) == len(rows):
+                return end
+            if not all(is_value(row[end]) for row in rows):
+                break
+            keys = Counter(numbers_in(row[end], cell=True)[0].value for row in rows)
+            if min(keys.values(), default=1) < 2:
+                break
         return count
 
     def _tells_rows_apart(self, x: int, body: Sequence[int]) -> bool:

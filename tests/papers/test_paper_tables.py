@@ -9,6 +9,7 @@ import pytest
 from autoreproduce.claims.check import check_claim
 from autoreproduce.claims.claim import Claim
 from autoreproduce.claims.places import tables_named
+from autoreproduce.claims.source import read_source
 from autoreproduce.papers.captions import caption_parts, table_number
 from autoreproduce.papers.files import read_file
 from autoreproduce.papers.model import Paper
@@ -371,3 +372,37 @@ def test_a_table_in_a_cell_of_html_is_the_cell_s_text() -> None:
     html = f"<table><tr><th>M</th><th>V</th></tr><tr><td>A</td><td>{inner}</td></tr></table>"
     (table,) = tables_in(html)
     assert values(table) == {"A | V": 2.5}
+
+
+SIZES = """
+| F | n | α | τ = -0.5 | τ = 0.5 |
+|---|---|---|---|---|
+| Normal | 100 | 0.01 | 0.012 | 0.016 |
+|  |  | 0.05 | 0.063 | 0.073 |
+|  | 200 | 0.01 | 0.011 | 0.014 |
+|  |  | 0.05 | 0.056 | 0.069 |
+| Gamma | 100 | 0.01 | 0.014 | 0.017 |
+|  |  | .05 | 0.064 | 0.074 |
+|  | 200 | 0.01 | 0.010 | 0.013 |
+|  |  | .05 | 0.055 | 0.068 |
+"""
+
+
+def test_numbers_that_tell_rows_apart_and_come_again_name_them() -> None:
+    """The settings of a simulation study's rows: sizes of samples, levels of tests."""
+    rows = rows_of(SIZES)
+    assert rows[:3] == ["Normal / 100 / 0.01", "Normal / 100 / 0.05", "Normal / 200 / 0.01"]
+    assert len(rows) == 8 and columns(SIZES) == ["τ = -0.5", "τ = 0.5"]
+    twice = "| M | Error | Time |\n|---|---|---|\n| A | 0.5 | 1.2 |\n| A | 0.4 | 1.3 |\n"
+    assert columns(twice) == ["Error", "Time"]
+
+
+def test_a_heading_below_zero_is_another_than_the_one_above() -> None:
+    facts = {"id": "a", "metric": "size", "direction": "match", "scale": "raw", "table": "Table 1"}
+    text = SIZES.replace("τ = ", "").replace("\n", "\nTable 1: Sizes.\n\n", 1)
+    for name, value in (("-0.5", 0.063), ("$0.5$", 0.073)):
+        place = {"row": ["Normal", "100", "0.05"], "column": [name], "value": value}
+        claim = Claim.model_validate({**facts, **place})
+        assert check_claim(claim, read_source(text)) is None
+        other = claim.model_copy(update={"value": 0.136 - value})
+        assert check_claim(other, read_source(text)) is not None
