@@ -142,6 +142,11 @@ class Verdict(Frozen):
         description="digits that agree, all that are printed; 0 if that is not the reason",
         exclude_if=lambda digits: not digits,
     )
+    shortened: str = Field(
+        "",
+        description="what ours has fewer of than the paper: from 1,000 to 50 repetitions",
+        exclude_if=lambda what: not what,
+    )
     better: bool = Field(
         False,
         description="the gap is in the metric's better direction",
@@ -226,9 +231,10 @@ def judge(
             claim, values, measured.items, baseline, rules, draws, of_mean, ignored, own_run,
             unsaid=listed and not claim.n, short=short, factor=factor,
         ).verdict()  # fmt: skip
-    if short and "shortened" not in found.why:
-        told = f"{found.why}; the run was shortened {short.words}"
-        found = found.model_copy(update={"why": told})
+    if short:
+        known = "shortened" in found.why
+        told = found.why if known else f"{found.why}; the run was shortened {short.words}"
+        found = found.model_copy(update={"why": told, "shortened": short.words})
     if factor == 1 and alike == 1:
         return found
     times = f"{'times' if factor > 1 else 'divided by'} 100: " if factor != 1 else ""

@@ -253,9 +253,9 @@ def _count_sentence(judged: TrialVerdict) -> str:
             missed = next(one for one in own if one.verdict.word in MISSED)
             held = "the other holds" if count == 2 else f"the other {count - 1} hold"
             said = f"{_how_far(missed)}; {held}"
-        return f"Partly reproduced: {said}{_rescaled(scaled, own)}."
+        return f"Partly reproduced: {said}{_rescaled(scaled, own)}{_shortened(own)}."
     if whole.word == "not reproduced":
-        by = _one_direction(own) + _rescaled(scaled, own)
+        by = _one_direction(own) + _rescaled(scaled, own) + _shortened(own)
         return f"Not reproduced: {_missed(whole, own)}{by}."
     return f"Couldn't tell: the program gave none of the paper's {count} numbers."
 
@@ -291,6 +291,17 @@ def _rescaled(scaled: Sequence[JudgedClaim], own: Sequence[JudgedClaim]) -> str:
         return f" (the code prints {form}s)"
     as_what = f"1 of them as a {form}" if len(scaled) == 1 else f"{len(scaled)} of them as {form}s"
     return f" (the code prints {as_what})"
+
+
+def _shortened(own: Sequence[JudgedClaim]) -> str:
+    """ "in a run that was shortened from 1,000 to 50 repetitions", where a number that wasn't
+    reached is of one.
+    """
+    found = [one.verdict.shortened for one in own if one.verdict.word != "reproduced"]
+    short = list(dict.fromkeys(filter(None, found)))
+    if not short:
+        return ""
+    return f", in a run that was shortened {' and '.join(short[:2])}"
 
 
 def _how_far(one: JudgedClaim) -> str:

@@ -117,6 +117,8 @@ def test_what_noise_of_fewer_repetitions_explains_is_never_off(tmp_path: Path) -
         "variance": "reproduced",
         "limit": "reproduced",
     }
+    cut = ", in a run that was shortened from 1,000 to 50 repetitions."
+    assert done.result.sentence.endswith(cut)
     assert "within the noise of 50 repetitions; Monte Carlo error" in words["rmse"][1]
     assert "1,000 replicates in the paper and 50 here); ours are few" in words["coverage"][1]
     assert words["cost"][1].startswith("couldn't tell: ")
