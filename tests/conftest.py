@@ -5,6 +5,7 @@ written.
 import gc
 import os
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -80,6 +81,7 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     code = f"open({str(ran)!r}, 'w').close()\n\n\nclass Solver:\n    needs = frozenset()\n"
     (tmp_path / "elsewhere" / "evil_solver.py").write_text(code)
     monkeypatch.syspath_prepend(str(tmp_path / "elsewhere"))
+    monkeypatch.delitem(sys.modules, "evil_solver", raising=False)  # of another test
     return ran
 
 

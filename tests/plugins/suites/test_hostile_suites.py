@@ -1,6 +1,7 @@
 """Suites, jobs and their folders that others hand over: no word of theirs reaches out."""
 
 import json
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -66,6 +67,8 @@ def test_a_suite_that_names_a_sandbox_with_walls_needs_no_trust(tmp_path: Path) 
 def test_a_job_reaches_out_only_if_its_user_trusts_it(tmp_path: Path, planted: Path) -> None:
     plan = plan_suite(handed_suite(tmp_path / "s", solver="evil_solver:Solver"), trust=True)
     file = write_job(job_of(plan, plan.trials[0], tmp_path / "out", "", None))
+    planted.unlink()  # whoever trusted the suite imported it
+    sys.modules.pop("evil_solver")
     with pytest.raises(UsageError, match=r"names folder, solver, .*add --trust"):
         read_job(file)
     assert read_job(file, trust=True).solver == "evil_solver:Solver" and not planted.exists()
