@@ -33,8 +33,9 @@ class Served(BaseModel):
 
     `by_reference`: the value is that of its tensors in the reference's own predict. Where they
     don't fit it: how many numbers it `handed` in, how many of them are in arrays that move its
-    predictions if they are perturbed one by one (`carrying`), and how far predictions move if all
-    change by a thousandth (`tiny`), each beside the reference's.
+    predictions if they are perturbed one by one (`carrying`, reckoned from the arrays that were
+    `tried`: how many of how many), and how far predictions move if all change by a thousandth
+    (`tiny`), each beside the reference's.
     """
 
     value: float | None = None
@@ -46,6 +47,7 @@ class Served(BaseModel):
     by_reference: bool = False
     handed: int | None = None
     carrying: int | None = None
+    tried: tuple[int, int] | None = None
     reference_carrying: int = 0
     tiny: float = 0.0
     reference_tiny: float = 0.0
@@ -74,9 +76,12 @@ class Served(BaseModel):
         if self.by_reference:
             found.append("its tensors in the reference's own predict give the number")
         elif self.carrying is not None:
+            some = self.tried is not None and self.tried[0] < self.tried[1]
+            which = f" ({self.tried[0]} of {self.tried[1]} in time)" if some and self.tried else ""
             found.append(
-                f"arrays perturbed one by one: predictions rest on {self.carrying:,} of "
-                f"{self.handed:,} numbers, the reference's on {self.reference_carrying:,}"
+                f"arrays perturbed one by one{which}: predictions rest on {'about ' * some}"
+                f"{self.carrying:,} of {self.handed:,} numbers, the reference's on "
+                f"{self.reference_carrying:,}"
             )
         return found
 

@@ -195,6 +195,7 @@ def _rest_on_weights(made: Served, own: HandedIn, inputs: Path, draw: Draw) -> N
     least = max(CARRIES * theirs.typical, 3 * mine.again)
     made.handed, made.carrying = sum(mine.sizes), mine.carriers(least)
     made.reference_carrying = theirs.carriers(least)
+    made.tried = (sum(far is not None for far in mine.moved), len(mine.moved))
     made.tiny, made.reference_tiny = mine.tiny, theirs.tiny
 
 

@@ -217,3 +217,15 @@ def test_a_number_that_hardly_spoils_tells_only_where_nothing_else_is_known(
 def test_a_finding_is_beside_the_reference(seen: dict[str, float], kinds: list[str]) -> None:
     served = Served(value=0.5, broken=2.0, **seen)  # type: ignore[arg-type]
     assert [each.kind for each in served.findings(TASK, 0.5)] == kinds
+
+
+@pytest.mark.parametrize(
+    ("tried", "said"),
+    [
+        ((3, 3), "one by one: predictions rest on 300 of 900 numbers"),
+        ((2, 30), "one by one (2 of 30 in time): predictions rest on about 300 of 900 numbers"),
+    ],
+)
+def test_what_is_reckoned_from_a_few_arrays_says_so(tried: tuple[int, int], said: str) -> None:
+    seen = {"handed": 900, "carrying": 300, "reference_carrying": 320, "tried": tried}
+    assert said in Served.model_validate({"value": 0.5, "broken": 2.0, **seen}).checks[-1]
