@@ -66,7 +66,7 @@ def moving(choices: Sequence[Choice], run: SeedRun, shorter: Sequence[ShorterRun
     """
 
     def stays(name: str) -> bool:
-        others = [one.run.metrics[name] for one in shorter if name in one.run.metrics]
+        others = [one.run.metrics[name] for one in _giving(name, shorter)]
         return name in run.metrics and untouched(run.metrics[name], others)
 
     moved = [
@@ -78,6 +78,13 @@ def moving(choices: Sequence[Choice], run: SeedRun, shorter: Sequence[ShorterRun
     return [one for one in moved if one.claims or not one.at]
 
 
+def _giving(name: str, shorter: Sequence[ShorterRun]) -> Sequence[ShorterRun]:
+    """The shorter runs, if each gives the number: where one doesn't, its place is one that the runs
+    come by at different counts, as a line of an output that grows.
+    """
+    return shorter if all(name in one.run.metrics for one in shorter) else ()
+
+
 def _shortened(
     name: str, choices: Sequence[Choice], shorter: Sequence[ShorterRun]
 ) -> Shortened | None:
@@ -87,9 +94,7 @@ def _shortened(
         return None
     first = found[0]
     numbers = sorted(
-        (share_of(first, one.share), one.run.metrics[name])
-        for one in shorter
-        if name in one.run.metrics
+        (share_of(first, one.share), one.run.metrics[name]) for one in _giving(name, shorter)
     )
     return Shortened(
         what=first.what,
