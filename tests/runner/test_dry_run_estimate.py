@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import select
 import signal
 import subprocess
 import sys
@@ -164,15 +165,18 @@ def typed(
         command, cwd=folder, env=environment, stdin=theirs, stderr=theirs, stdout=theirs
     ) as process:
         os.close(theirs)
-        said = b""
+        said, stopped = b"", False
         while True:
+            # one that comes between Python's look at signals and its wait for a key is lost to it
+            if stopped and not select.select([ours], [], [], 10)[0]:
+                process.send_signal(signal.SIGINT)
             try:
                 said += os.read(ours, 4096)
             except OSError:
                 break
             if keys and b"INPUT,CACHED,OUTPUT: " in said:
                 process.send_signal(signal.SIGINT) if keys == CTRL_C else os.write(ours, keys)
-                keys = b""
+                stopped, keys = keys == CTRL_C, b""
     os.close(ours)
     return said.decode(), process.returncode
 
