@@ -394,7 +394,8 @@ class _Layout:
 
     def _with_keys(self, count: int, body: Sequence[int]) -> int:
         """How many columns name a row, with the columns of numbers that are needed to tell rows
-        apart and of which each number comes again, as none of a result does.
+        apart and of which each number comes again, and one with decimals twice: two results of two
+        methods may be alike.
         """
         rows, last = list[list[str]](), [""] * self.width
         for y in body:
@@ -408,7 +409,7 @@ class _Layout:
             if not all(is_value(row[end]) for row in rows):
                 break
             keys = Counter(numbers_in(row[end], cell=True)[0].value for row in rows)
-            if min(keys.values(), default=1) < 2:
+            if any(count < (2 if key.is_integer() else 3) for key, count in keys.items()):
                 break
         return count
 

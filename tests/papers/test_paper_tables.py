@@ -395,6 +395,8 @@ def test_numbers_that_tell_rows_apart_and_come_again_name_them() -> None:
     assert len(rows) == 8 and columns(SIZES) == ["τ = -0.5", "τ = 0.5"]
     twice = "| M | Error | Time |\n|---|---|---|\n| A | 0.5 | 1.2 |\n| A | 0.4 | 1.3 |\n"
     assert columns(twice) == ["Error", "Time"]
+    alike = "| M | Error | Time |\n|---|---|---|\n| A | 0.5 | 1.2 |\n| | 0.4 | 1.3 |\n"
+    assert columns(f"{alike}| B | 0.5 | 1.1 |\n| | 0.4 | 1.4 |\n") == ["Error", "Time"]
 
 
 def test_a_heading_below_zero_is_another_than_the_one_above() -> None:
