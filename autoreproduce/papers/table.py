@@ -409,7 +409,7 @@ class _Layout:
             if not all(is_value(row[end]) for row in rows):
                 break
             keys = Counter(numbers_in(row[end], cell=True)[0].value for row in rows)
-            if any(count < (2 if key.is_integer() else 3) for key, count in keys.items()):
+            if any(times < (2 if key.is_integer() else 3) for key, times in keys.items()):
                 break
         return count
 
