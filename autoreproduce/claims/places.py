@@ -8,23 +8,28 @@ what is in brackets, then words within it.
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from itertools import product
 from typing import Protocol, TypeVar
 
 from autoreproduce.claims.claim import Claim
 from autoreproduce.papers.captions import table_number
+from autoreproduce.papers.numbers import numbers_in
 from autoreproduce.papers.plain import name_of
 from autoreproduce.papers.table import Cell, Heading, Table
 
 Alike = Callable[[str, str], bool]
 
 
-_NEGATIVE = re.compile(r"[\s${(]*[-−–]+\s*[\d.]")
-
-
 def _same_name(name: str, heading: str) -> bool:
-    signs = (_NEGATIVE.match(each) is None for each in (name, heading))
-    return name_of(name) == name_of(heading) != "" and len(set(signs)) == 1
+    same = name_of(name) == name_of(heading) != ""
+    return same and _below_zero(name) == _below_zero(heading)
+
+
+@lru_cache(maxsize=4096)
+def _below_zero(name: str) -> tuple[float, ...]:
+    """The negative numbers in a name, whose signs `name_of` leaves out: τ = −0.5."""
+    return tuple(number.value for number in numbers_in(name) if number.value < 0)
 
 
 def _same_bare_name(name: str, heading: str) -> bool:

@@ -36,7 +36,7 @@ from autoreproduce.files.tree import Tree
 from autoreproduce.runner.last_look import AFTER, Laboratory, LastLook, missed
 from autoreproduce.runner.late_findings import add_printed_constants
 from autoreproduce.runner.reached import PROBE, with_probe
-from autoreproduce.runner.readings import Minutes, fits, reading_verdict
+from autoreproduce.runner.readings import Minutes, fits, reading_verdict, unasked
 from autoreproduce.runner.repeater import Repeater
 from autoreproduce.runner.seeds import seed_runs
 from autoreproduce.sandboxes.setup import SandboxSetup
@@ -102,7 +102,8 @@ def conclude(
         trial.note(so_far(alone(runs), follows))
 
     runs = seed_runs(trial, settings, repeater, number, tells, say)
-    shorter = shorter_runs(choices, repeater, runs, settings, alone)
+    minutes = Minutes.of(trial, settings)
+    shorter = shorter_runs(choices, repeater, runs, minutes, alone)
 
     def judge(runs: Sequence[SeedRun], tested: int) -> TrialVerdict:
         held = with_tested(claims, tested)
@@ -118,7 +119,6 @@ def conclude(
         )
 
     constants = add_printed_constants(number, result, repeater, runs)
-    minutes = Minutes.of(trial, settings)
     kept = KEPT_FOR_LOOK if look is not None and missed(judge(runs, 1)) else 0.0
     readings = reading_verdict(repeater, runs, settings, judge, minutes, kept)
     found = judge_trial(
@@ -222,7 +222,7 @@ def shorter_runs(
     choices: Sequence[Choice],
     repeater: Repeater | None,
     runs: Sequence[SeedRun],
-    settings: Settings,
+    minutes: Minutes,
     judge: Callable[[Sequence[SeedRun]], TrialVerdict],
 ) -> list[ShorterRun]:
     """The runs with still fewer draws, where a claim's verdict hangs on them, within the time that
@@ -230,22 +230,23 @@ def shorter_runs(
     """
     cut = [one for one in choices if one.at]
     names = {name for one in cut for name in one.claims}
-    if not cut or repeater is None or repeater.outside is None or settings.readings_minutes == 0:
+    if not cut or repeater is None or repeater.outside is None or minutes.none:
         return []
     told = [one for one in judge(runs).claims if one.claim.id in names]
     if not any(one.verdict.word in TELLS_MORE for one in told):
         return []
-    given, found = settings.readings_minutes, list[ShorterRun]()
-    left = given * 60 if given else max(LEAST_MINUTES * 60, runs[0].seconds)
+    left, found = minutes.seconds(unasked(runs[0])), list[ShorterRun]()
     repeater.trial.phase(SHORTER_PHASE)
     for share in SHARES:
         before = found[-1].run if found else runs[0]
         with_fewer = _with_share(cut, repeater, repeater.outside, share)
-        if with_fewer is None or before.seconds > left:
+        if with_fewer is None or before.seconds > left:  # it takes less than the one before
             break
         name = f"{share:g} of what the run has"
-        run = with_fewer.run(repeater.trial.folder / SHORTER_PHASE / str(share), name, runs[0].seed)
+        place = repeater.trial.folder / SHORTER_PHASE / str(share)
+        run = with_fewer.run(place, name, runs[0].seed, most=left)
         left -= run.seconds
+        minutes.take(run.seconds)
         if not run.metrics:
             repeater.trial.note(f"a run with {name} gave no number: {run.reason}")
             break
@@ -280,7 +281,6 @@ def _with_share(
 # in full stays as it was.
 
 AUDIT_PHASE = "audit_runs"
-LEAST_MINUTES = 5.0
 MOST_RUNS = 8
 UNREACHED = "a run with it tells nothing: it doesn't reach these lines"
 
@@ -300,7 +300,7 @@ def with_effects(
     due = [one for one in audit.moving if one.replacement is not None and not one.effects]
     if not due or minutes.none:
         return audit
-    left = minutes.seconds(max(LEAST_MINUTES * 60, runs[0].seconds))
+    left = minutes.seconds(unasked(runs[0]))
     repeater.trial.phase(AUDIT_PHASE)
     if not repeater.trial.replaying:
         follows = f"Runs the paper's way follow, up to {math.ceil(left / 60)} min."

@@ -34,7 +34,7 @@ from autoreproduce.evaluation.report.verdict_words import so_far
 from autoreproduce.files.bounded import parse_python
 from autoreproduce.files.shared import read_plain
 from autoreproduce.papers.numbers import numbers_in, same_number
-from autoreproduce.runner.readings import fits, late_run
+from autoreproduce.runner.readings import fits, late_run, unasked
 
 if TYPE_CHECKING:
     from autoreproduce.claims.choices import Choice
@@ -56,7 +56,6 @@ AFTER = "After the fact, with the result in sight"
 LARGEST_PAPER = 10_000_000  # bytes
 MOST_CODE = 60_000  # characters
 ROUNDS, MOST_TRIES = 2, 4  # in each round
-LEAST_MINUTES = 5.0
 MOST_SHOWN = 6  # numbers of one finding
 FEWEST_DIGITS = 3  # of a number that can't be in an edit by chance
 WAITS = (2.0, 15.0)  # seconds before a look that was lost to a broken connection is asked again
@@ -102,7 +101,7 @@ class Laboratory:
         """None where nothing may run."""
         if repeater is None or minutes.none:
             return None
-        most = minutes.seconds(max(LEAST_MINUTES * 60, runs[0].seconds))
+        most = minutes.seconds(unasked(runs[0]))
         return cls(repeater, runs, judge, minutes, most)
 
     def take(self, seconds: float) -> None:

@@ -119,6 +119,11 @@ def seconds_unasked(opened: Sequence[OpenChoice], runs: Sequence[float]) -> floa
     return max(LEAST_MINUTES * 60, sum(runs), min(MOST_MINUTES * 60, each))
 
 
+def unasked(default: SeedRun) -> float:
+    """The seconds for late runs where the user gave no minutes: for one like the default's."""
+    return max(LEAST_MINUTES * 60, SLACK * default.seconds)
+
+
 def fits(default: SeedRun, seconds: float) -> bool:
     """Whether a run like the default's fits into so many seconds."""
     return SLACK * default.seconds <= seconds

@@ -401,8 +401,14 @@ def test_numbers_that_tell_rows_apart_and_come_again_name_them() -> None:
 
 def test_a_heading_below_zero_is_another_than_the_one_above() -> None:
     facts = {"id": "a", "metric": "size", "direction": "match", "scale": "raw", "table": "Table 1"}
-    text = SIZES.replace("τ = ", "").replace("\n", "\nTable 1: Sizes.\n\n", 1)
-    for name, value in (("-0.5", 0.063), ("$0.5$", 0.073)):
+    named = SIZES.replace("\n", "\nTable 1: Sizes.\n\n", 1)
+    for before, name, value in (
+        ("", "-0.5", 0.063),
+        ("", "$0.5$", 0.073),
+        ("τ = ", "τ = 0.5", 0.073),
+        ("τ = ", "$\\tau = -0.5$", 0.063),
+    ):
+        text = named.replace("τ = ", before)
         place = {"row": ["Normal", "100", "0.05"], "column": [name], "value": value}
         claim = Claim.model_validate({**facts, **place})
         assert check_claim(claim, read_source(text)) is None

@@ -8,9 +8,10 @@ from two_experiments import opened, verdict
 
 from autoreproduce.claims.verdicts.comparable import MeasuredAs
 from autoreproduce.claims.verdicts.one_claim import judge
-from autoreproduce.claims.verdicts.trial_verdict import JudgedClaim
+from autoreproduce.claims.verdicts.trial_verdict import JudgedClaim, SeedRun
 from autoreproduce.errors import CommandError
 from autoreproduce.runner.last_look import Look, Try, check_try, explains, missed
+from autoreproduce.runner.readings import fits, unasked
 
 MAIN = (
     "def variance(x):\n    return x / 10\n\nSCALE = 0.501\nprint(variance(3))\nprint(variance(4))\n"
@@ -115,3 +116,9 @@ def test_what_explains_a_miss_reaches_more_and_takes_none_further_away(
     before: list[JudgedClaim], after: list[JudgedClaim], true: bool
 ) -> None:
     assert explains(before, after) is true
+
+
+@pytest.mark.parametrize("seconds", [3.0, 290.0, 3600.0])
+def test_unasked_a_run_as_long_as_the_defaults_fits(seconds: float) -> None:
+    default = SeedRun(seed=0, value=None, seconds=seconds)
+    assert fits(default, unasked(default)) and unasked(default) >= 300

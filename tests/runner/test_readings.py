@@ -65,6 +65,13 @@ def with_readings(text: str) -> str:
 MAIN = with_readings(tiny.MAIN)
 
 
+def lay_out_stated(folder: Path) -> None:
+    """The tiny experiment, whose paper states the number in a sentence too."""
+    tiny.lay_out(folder)
+    paper = folder / "paper.md"
+    paper.write_text(paper.read_text().replace("## References", f"{STATED}\n## References"))
+
+
 def attempt(folder: Path, url: str, **settings: Any) -> Reproduction:
     return tiny.reproduced(folder, url, **settings)
 
@@ -73,9 +80,7 @@ def attempt(folder: Path, url: str, **settings: Any) -> Reproduction:
 def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Reproduction, list[str]]:
     """A finished trial of three seeds, and all prompts that it sent."""
     folder = tmp_path_factory.mktemp("readings")
-    tiny.lay_out(folder)
-    paper = folder / "paper.md"
-    paper.write_text(paper.read_text().replace("## References", f"{STATED}\n## References"))
+    lay_out_stated(folder)
     prompts: list[str] = []
 
     def noted(request: Any) -> str:
@@ -143,9 +148,7 @@ def test_the_report_draws_the_specification_curve(
 
 @pytest.mark.slow
 def test_a_last_look_adds_a_note_and_a_reading_that_count_for_nothing(tmp_path: Path) -> None:
-    tiny.lay_out(tmp_path)
-    paper = tmp_path / "paper.md"
-    paper.write_text(paper.read_text().replace("## References", f"{STATED}\n## References"))
+    lay_out_stated(tmp_path)
     looks: list[str] = []
 
     def replies(request: Any) -> str:
@@ -193,9 +196,7 @@ def edited(error: str) -> str:
 def test_the_diagnosing_step_tries_another_formula_and_says_what_it_gave(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tiny.lay_out(tmp_path)
-    paper = tmp_path / "paper.md"
-    paper.write_text(paper.read_text().replace("## References", f"{STATED}\n## References"))
+    lay_out_stated(tmp_path)
     looks: list[str] = []
 
     def replies(request: Any) -> str:
@@ -223,9 +224,7 @@ def test_the_diagnosing_step_tries_another_formula_and_says_what_it_gave(
 
 @pytest.mark.slow
 def test_a_try_that_reaches_the_number_is_said_first(tmp_path: Path) -> None:
-    tiny.lay_out(tmp_path)
-    paper = tmp_path / "paper.md"
-    paper.write_text(paper.read_text().replace("## References", f"{STATED}\n## References"))
+    lay_out_stated(tmp_path)
 
     def replies(request: Any) -> str:
         message = request.messages[-1]["content"]
@@ -253,9 +252,7 @@ def test_a_try_that_reaches_the_number_is_said_first(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_what_the_user_gave_alternatives_bounds_them_all_together(tmp_path: Path) -> None:
     """One alternative takes 9 s, and a try never ends: dry runs, readings and tries share 30 s."""
-    tiny.lay_out(tmp_path)
-    paper = tmp_path / "paper.md"
-    paper.write_text(paper.read_text().replace("## References", f"{STATED}\n## References"))
+    lay_out_stated(tmp_path)
 
     def replies(request: Any) -> str:
         message = request.messages[-1]["content"]
@@ -289,9 +286,7 @@ def test_a_look_that_a_broken_connection_lost_is_asked_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(last_look, "WAITS", (0.0,))
-    tiny.lay_out(tmp_path)
-    paper = tmp_path / "paper.md"
-    paper.write_text(paper.read_text().replace("## References", f"{STATED}\n## References"))
+    lay_out_stated(tmp_path)
     asked, broken = 0, 100
 
     def replies(request: Any) -> Any:

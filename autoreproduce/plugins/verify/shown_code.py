@@ -15,6 +15,7 @@ from typing import Any
 from autoreproduce.audit.reach import COMMAND, made_elsewhere
 from autoreproduce.files.notebooks import joined, notebook_cells
 from autoreproduce.files.tree import Tree
+from autoreproduce.method.starting_code import DOCUMENTS
 
 ABOUT_RUNNING = re.compile(
     r"(?i)(^|/)(readme[^/]*|makefile|[^/]*\.mk|justfile|pyproject\.toml|setup\.(py|cfg)|tox\.ini"
@@ -32,8 +33,8 @@ _SETTINGS = re.compile(
     r"|scripts?|commands?|code)\b|[A-Za-zα-ω]\$?\s*=\s*\$?\d"
 )
 CODE |= {".c", ".f90", ".yaml", ".yml", ".toml", ".cfg", ".ini", ".json"}
-DOCUMENTS = {".md", ".rst", ".txt", ".tex", ".html", ""}  # that may state the paper's results
 LANGUAGES = CODE - {".yaml", ".yml", ".toml", ".cfg", ".ini", ".json"}
+STATING = DOCUMENTS - {".ipynb"}  # a patch copies the lines of a notebook as they are
 MOST_SHOWN, MOST_NAMES = 6_000, 300  # characters of an error, files of a prompt
 ROOM, OF_A_TEXT, OF_A_SCRIPT = 70_000, 8_000, 16_000  # characters: of all, of a file
 FEWEST = 1_200  # characters of a file that is shown in part
@@ -153,7 +154,7 @@ class _Code:
         if name not in self.texts:
             text = self.tree.read_text(name)
             text = _cells(text) if name.endswith(".ipynb") else text
-            self.texts[name] = self.withhold(text) if _suffix(name) in DOCUMENTS else text
+            self.texts[name] = self.withhold(text) if _suffix(name) in STATING else text
         return self.texts[name]
 
     def named(self, text: str) -> list[str]:
