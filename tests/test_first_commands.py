@@ -1,5 +1,5 @@
 """The commands of README and quickstart, as a reader pastes them: a fresh clone after `make demo`, a
-fresh shell for each block, no environment on PATH.
+fresh shell for each block, activated once as the pages say.
 
 What installs is left to `.ci/installs.sh` and `make demo`, and `--dry-run` stands in for a model.
 """
@@ -46,7 +46,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("block", blocks(), ids=lambda block: block.split("\n")[0][:40])
 def test_each_block_runs_in_a_fresh_shell(block: str, clone: Path) -> None:
     commands = block.replace("CODE", "code").replace("PAPER", "paper.md")
-    commands = commands.replace("make ", "make --dry-run ")
+    commands = ". .venv/bin/activate\n" + commands.replace("make ", "make --dry-run ")
     kept = {
         "PATH": "/usr/local/bin:/usr/bin:/bin",
         "HOME": str(clone.parent),
