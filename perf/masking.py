@@ -20,7 +20,7 @@ from datetime import date
 from pathlib import Path
 
 from autoreproduce.errors import SourceError
-from autoreproduce.plugins.autoexperiment.masking import mask, read_source, restore, stub
+from autoreproduce.plugins.autoexperiment.masking import mask, read_source, stub
 
 
 def repository(package: str, files: int, folder: Path) -> list[str]:
@@ -36,10 +36,10 @@ def repository(package: str, files: int, folder: Path) -> list[str]:
     return [str(path) for path in found]
 
 
-def masks(folder: Path, files: list[str]) -> tuple[int, int, float, float, float]:
-    """Masks, lines, and CPU seconds of reading with parsing, of masking, of restoring."""
+def masks(folder: Path, files: list[str]) -> tuple[int, int, float, float]:
+    """Masks, lines, and CPU seconds of reading with parsing, and of masking."""
     count = lines = 0
-    reading = masking = restoring = 0.0
+    reading = masking = 0.0
     for name in files:
         began = time.process_time()
         try:
@@ -49,17 +49,10 @@ def masks(folder: Path, files: list[str]) -> tuple[int, int, float, float, float
             continue
         parsed = time.process_time()
         done = [mask(source, [(each, stub(each.docstring))]) for each in functions]
-        masked = time.process_time()
-        whole = source.encoded(source.utf8)
-        assert all(restore(each.data, each.pieces) == whole for each in done)
-        reading, masking, restoring = (
-            reading + parsed - began,
-            masking + masked - parsed,
-            restoring + time.process_time() - masked,
-        )
+        reading, masking = reading + parsed - began, masking + time.process_time() - parsed
         count += len(done)
         lines += source.utf8.count(b"\n")
-    return count, lines, reading, masking, restoring
+    return count, lines, reading, masking
 
 
 def main() -> None:
@@ -70,7 +63,7 @@ def main() -> None:
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         files = repository(asked.package, asked.files, Path(folder))
-        count, lines, reading, masking, restoring = masks(Path(folder), files)
+        count, lines, reading, masking = masks(Path(folder), files)
     machine = f"{platform.machine()}, Python {platform.python_version()}, one core, CPU seconds"
     print(f"{date.today()}, {machine}, `python perf/masking.py --package {asked.package}`\n")
     print("| what | figure |\n|---|---|")
@@ -79,8 +72,6 @@ def main() -> None:
     a_file = 1e3 * reading / len(files)
     print(f"| of it reading and parsing | {reading:.2f} s ({a_file:.1f} ms a file) |")
     print(f"| of it masking | {masking:.2f} s ({1e6 * masking / count:.0f} µs a mask) |")
-    a_mask = 1e6 * restoring / count
-    print(f"| restoring, each checked to the byte | {restoring:.2f} s ({a_mask:.0f} µs a mask) |")
 
 
 if __name__ == "__main__":

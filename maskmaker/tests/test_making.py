@@ -25,7 +25,6 @@ from autoreproduce.plugins.autoexperiment.outcome import judge
 from autoreproduce.plugins.autoexperiment.selection import select_tasks, task_of
 from autoreproduce.plugins.autoexperiment.taskset import MaskProof, read_proofs
 from autoreproduce.plugins.autoexperiment.unmasked import gold_of
-from autoreproduce.plugins.autoexperiment.writer import write_proofs
 from autoreproduce.sandboxes import why_not
 from autoreproduce.sandboxes.setup import SandboxSetup
 from maskmaker.__main__ import app
@@ -33,7 +32,7 @@ from maskmaker.candidates import candidates, not_nested, passage_for
 from maskmaker.leaks import gold_on_disk
 from maskmaker.making import MadeSet, made_text, make_tasks, proven_only
 from maskmaker.measure_original import MaskRequest
-from maskmaker.proving import prove_set
+from maskmaker.proving import prove_set, write_proofs
 from maskmaker.reach import loaded_by, reach
 
 MODEL = '''\

@@ -13,9 +13,9 @@ import pytest
 from hand_made import hand_made, place
 
 from autoreproduce.config import Settings
-from autoreproduce.plugins.autoexperiment.environment import StoppableSetup
 from autoreproduce.plugins.autoexperiment.python_source import PythonSource
 from autoreproduce.plugins.autoexperiment.taskset import MaskProof
+from autoreproduce.sandboxes.setup import SandboxSetup
 from maskmaker.mutants import mutants_of
 from maskmaker.proof import prove
 from maskmaker.proving import proofs_text, prove_tasks
@@ -125,11 +125,11 @@ def test_an_interrupt_ends_proofs_within_seconds_and_keeps_those_that_are_made(
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    stoppable = StoppableSetup(settings, tmp_path / "packages", trusted=True)
+    sandboxes = SandboxSetup(settings, tmp_path / "packages", trusted=True)
     signal.signal(signal.SIGUSR1, interrupt)
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        prove_tasks([quick, task], lambda _: stoppable, 1, write=write)
+        prove_tasks([quick, task], lambda _: sandboxes, 1, write=write)
     assert time.monotonic() - began < 10
     assert set(made) == {"p_"} and made["p_"].proven
     marked = made["p_"].model_copy(update={"note": "kept"})

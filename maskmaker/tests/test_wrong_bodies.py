@@ -120,7 +120,7 @@ def tell(
     Tree(submission.parent).remove(submission.name)
     copy_code(task.paper.code, submission)
     source = read_source(submission, file)
-    text = mask(source, [(source.find(address), body.rstrip())]).data
+    text = mask(source, [(source.find(address), body.rstrip())])
     Tree(submission).write(file, text)
     outcome = judge(task, submission, setup)
     if kind == "right":

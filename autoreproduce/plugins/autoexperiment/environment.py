@@ -6,28 +6,23 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoreproduce.benchmarks.reproducebench import prepared_data
-from autoreproduce.contracts import Execution
-from autoreproduce.errors import SandboxError, UsageError
+from autoreproduce.errors import UsageError
 from autoreproduce.files.shared import check_tree, inside
-from autoreproduce.files.tree import Tree
 from autoreproduce.plugins.autoexperiment.layout import digests
 from autoreproduce.plugins.autoexperiment.running import made_of
 from autoreproduce.plugins.autoexperiment.selection import MaskedTask
 from autoreproduce.plugins.autoexperiment.tasks import shipped
-from autoreproduce.sandboxes.counted_run import TrialSandbox
 from autoreproduce.sandboxes.package_lists import with_packages
 from autoreproduce.sandboxes.setup import SandboxSetup
 
 if TYPE_CHECKING:
     from autoreproduce.config import Settings
 
-MOST_FILES = 1000
 LARGEST = 2**40  # bytes of one file
 
 
@@ -65,12 +60,6 @@ def data_folder(
     return _as_it_was(own, made.data_files)
 
 
-def checksums(folder: Path) -> dict[str, str]:
-    """SHA-256 by path of the files in a folder, of the first MOST_FILES by name."""
-    names = sorted(Tree(folder.resolve()).files())[:MOST_FILES]
-    return {name: Tree(folder.resolve()).sha256(name, LARGEST) for name in names}
-
-
 def _as_it_was(folder: Path, wanted: Mapping[str, str]) -> Path:
     """The folder, if it holds the files that gave the gold; others may be beside them."""
     found = _checksums_of(folder, tuple(wanted))
@@ -88,48 +77,6 @@ def _checksums_of(folder: Path, names: tuple[str, ...]) -> dict[str, str]:
     return digests(folder, map(Path, names), LARGEST)
 
 
-@dataclass(frozen=True)
-class StoppableSetup(SandboxSetup):
-    """The same sandboxes; once `stopped` is set, what runs or is to run raises SandboxError."""
-
-    stopped: threading.Event = field(default_factory=threading.Event)
-
-    def open(self, workspace: Path) -> TrialSandbox:
-        """See SandboxSetup."""
-        return _Stoppable(super().open(workspace), self.stopped)
-
-
-class _Stoppable(TrialSandbox):
-    def __init__(self, inner: TrialSandbox, stopped: threading.Event) -> None:
-        super().__init__(inner, None)
-        self._stopped = stopped
-
-    def execute(
-        self,
-        command: str,
-        timeout: float,
-        *,
-        on_output: Callable[[str], None] | None = None,
-        mounts: Mapping[str, Path] | None = None,
-    ) -> Execution:
-        """See autoreproduce.Sandbox."""
-
-        def check(text: str) -> None:
-            if self._stopped.is_set():
-                raise SandboxError("the run was stopped", fix="start it again")
-            if on_output is not None:
-                on_output(text)
-
-        check("")
-        return super().execute(command, timeout, on_output=check, mounts=mounts)
-
-
-def stop(place: SandboxSetup) -> None:
-    """End what runs in these sandboxes, where it can be."""
-    if isinstance(place, StoppableSetup):
-        place.stopped.set()
-
-
 def places_of_papers(
     settings: Settings, data: Path | None, note: Callable[[str], None]
 ) -> Callable[[MaskedTask], SandboxSetup]:
@@ -140,14 +87,13 @@ def places_of_papers(
     """
     lock, known = threading.Lock(), dict[str, SandboxSetup]()
     noted: set[str] = set()
-    stopped = threading.Event()
 
     def place(task: MaskedTask) -> SandboxSetup:
         with lock:
             if task.paper.id not in known:
                 made = made_of(task)
                 folder = data_folder(task, settings.cache_dir, note, data)
-                plain = StoppableSetup(
+                plain = SandboxSetup(
                     settings,
                     settings.cache_dir / "packages" / "mask",
                     folder,
@@ -155,7 +101,6 @@ def places_of_papers(
                     trusted=task.paper.folder.parent == shipped(),
                     note=note,
                     noted=noted,
-                    stopped=stopped,
                 )
                 known[task.paper.id] = with_packages(plain, made.packages)
             return known[task.paper.id]

@@ -13,7 +13,7 @@ from autoreproduce.errors import SandboxError, UsageError
 from autoreproduce.files.shared import copy_tree
 from autoreproduce.files.tree import LARGEST, Tree
 from autoreproduce.plugins.autoexperiment.locating import wanted_of
-from autoreproduce.plugins.autoexperiment.masking import Masked, Variant, Wanted, mask_files
+from autoreproduce.plugins.autoexperiment.masking import Variant, Wanted, mask_files
 from autoreproduce.plugins.autoexperiment.selection import MaskedTask, with_seed
 from autoreproduce.plugins.autoexperiment.taskset import PaperSet
 
@@ -30,14 +30,14 @@ def lay_out(
     paper: bool = True,
     commands: bool = True,
     readme: bool = True,
-) -> dict[str, Masked]:
-    """A solver's workspace in `folder`, as the public benchmark lays it out; the masks by file.
+) -> None:
+    """A solver's workspace in `folder`, as the public benchmark lays it out.
 
     `commands` writes `refsol.sh`, run by `COMMAND`. Raises SourceError if a function cannot be
     masked.
     """
     copy_code(task.paper.code, folder)
-    done = mask_files(folder, wanted_of(task.paper, task.functions), variant)
+    mask_files(folder, wanted_of(task.paper, task.functions), variant)
     _without_copies(task, folder)
     missing = "".join(f"\n- {row.name} in file {row.file}" for row in task.functions)
     tree = Tree(folder)
@@ -52,7 +52,6 @@ def lay_out(
     if not readme:
         for name in [entry.name for entry in tree.entries() if entry.name.startswith("README")]:
             tree.remove(name)
-    return done
 
 
 def _without_copies(task: MaskedTask, folder: Path) -> None:
@@ -116,11 +115,6 @@ def _digest(tree: Tree, path: Path, most: int) -> str:
         return tree.sha256(path, most)
     except (FileNotFoundError, SandboxError):
         return ""
-
-
-def all_files(folder: Path) -> list[Path]:
-    """What a copy of a repository has, relative to `folder`."""
-    return sorted(map(Path, Tree(folder.resolve()).files(skip=NOT_COPIED)))
 
 
 def code_files(folder: Path) -> list[Path]:

@@ -1,15 +1,14 @@
 """Masking: the body of a function becomes a stub; every other byte of the file stays.
 
 A stub's content is a variant: the description as docstring, nothing, or the description with the
-paper's passage to follow. The public benchmark's own masks, made by line numbers, are in
-`upstream`.
+paper's passage to follow.
 """
 
 from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
@@ -21,27 +20,8 @@ from autoreproduce.plugins.autoexperiment.functions import Function
 from autoreproduce.plugins.autoexperiment.python_source import PythonSource
 
 Variant = Literal["docstring", "signature", "oracle"]
-VARIANTS: tuple[Variant, ...] = ("docstring", "signature", "oracle")
 RAISE = "raise NotImplementedError"
 FOLLOW = "Follow the paper where it says:"
-
-
-@dataclass(frozen=True)
-class Piece:
-    """One masked body: its stub's place in the masked file (bytes in UTF-8), and the original."""
-
-    address: str
-    start: int
-    end: int
-    original: str
-
-
-@dataclass(frozen=True)
-class Masked:
-    """A file with stubs, and all that is needed to take them out again."""
-
-    data: bytes
-    pieces: tuple[Piece, ...]
 
 
 @dataclass(frozen=True)
@@ -66,43 +46,19 @@ def stub(description: str = "", variant: Variant = "docstring", passage: str = "
     return f"{_docstring_literal(text)}\n{RAISE}" if text else RAISE
 
 
-def mask(source: PythonSource, stubs: Sequence[tuple[Function, str]]) -> Masked:
+def mask(source: PythonSource, stubs: Sequence[tuple[Function, str]]) -> bytes:
     """`source` with the bodies of these functions replaced by stubs (lines without indentation).
 
     Raises SourceError if one of them is inside another.
     """
-    pieces, moved, at = [], 0, 0
-    splices = []
-    for function, text in sorted(stubs, key=lambda each: source.region(each[0]).start):
-        region = source.region(function)
-        if region.start < at:
-            raise SourceError(
-                f"{source.name}: {function.address} is inside another masked function",
-                fix="mask the outer one",
-            )
-        new = _laid_out(source, text, region.indent, region.inline)
-        splices.append((region.start, region.end, new))
-        start = region.start + moved
-        original = source.utf8[region.start : region.end]
-        pieces.append(Piece(function.address, start, start + len(new), original.decode()))
-        moved += len(new) - len(original)
-        at = region.end
-    return Masked(source.spliced(splices), tuple(pieces))
+    places = [(source.region(function), text) for function, text in stubs]
+    return source.spliced(
+        [(at.start, at.end, _laid_out(source, text, at.indent, at.inline)) for at, text in places]
+    )
 
 
-def restore(masked: bytes, pieces: Iterable[Piece]) -> bytes:
-    """The file as it was before. Raises SourceError if a piece is outside `masked`."""
-    source = PythonSource(masked, "the masked file")
-    splices = [(piece.start, piece.end, piece.original.encode()) for piece in pieces]
-    if any(not 0 <= start <= end <= len(source.utf8) for start, end, _ in splices):
-        raise SourceError("a masked piece is outside the file: the file was changed since")
-    return source.spliced(splices)
-
-
-def mask_files(
-    folder: Path, wanted: Sequence[Wanted], variant: Variant = "docstring"
-) -> dict[str, Masked]:
-    """Mask functions in the files below `folder`, in place; returns the masks by file.
+def mask_files(folder: Path, wanted: Sequence[Wanted], variant: Variant = "docstring") -> None:
+    """Mask functions in the files below `folder`, in place.
 
     Nothing is written before all masks are made. Raises SourceError for a missing file or function.
     """
@@ -121,8 +77,7 @@ def mask_files(
             )
         done[file] = mask(source, list(stubs.items()))
     for file, masked in done.items():
-        Tree(folder).write(file, masked.data)
-    return done
+        Tree(folder).write(file, masked)
 
 
 def read_source(folder: Path, file: str, most: int = LARGEST) -> PythonSource:

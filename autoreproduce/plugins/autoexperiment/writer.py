@@ -19,11 +19,8 @@ from autoreproduce.plugins.autoexperiment.dataset_rows import Faults, Row, read_
 from autoreproduce.plugins.autoexperiment.selection import MaskedTask
 from autoreproduce.plugins.autoexperiment.taskset import (
     PAPER_FILE,
-    PROOFS_FILE,
     SPLITS_FILE,
-    MaskProof,
     PaperSet,
-    read_proofs,
     read_splits,
     split_papers,
 )
@@ -78,19 +75,6 @@ def write_lists(root: Path, paper_id: str, tasks: Sequence[MaskedTask]) -> None:
         write_jsonl(path, [*others, *(_task_row(task) for task in tasks if task.n == n)])
     metadata = [_metadata(task) for task in tasks if task.n == 1]
     _replace_rows(root / "metadata.csv", METADATA, paper_id, metadata)
-
-
-def write_proofs(
-    root: Path, paper_id: str, proofs: Iterable[MaskProof], replaced: set[str] | None = None
-) -> None:
-    """Write the proofs of a paper; those of others stay, and with `replaced` all but these."""
-    others = [
-        proof
-        for name, proof in read_proofs(root).items()
-        if name.rpartition("_")[0] != paper_id or (replaced is not None and name not in replaced)
-    ]
-    lines = [f"{proof.model_dump_json()}\n" for proof in [*others, *proofs]]
-    write_text(root / PROOFS_FILE, "".join(lines))
 
 
 def write_jsonl(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:

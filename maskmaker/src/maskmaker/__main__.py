@@ -78,10 +78,10 @@ def mask(
 
     A task is a command to run and its numbers to reach.
     """
-    from autoreproduce.plugins.autoexperiment.environment import StoppableSetup
     from autoreproduce.runner.api_results import note_to_stderr
     from autoreproduce.runner.find import data_folder
     from autoreproduce.sandboxes.package_lists import read_requirements, with_packages
+    from autoreproduce.sandboxes.setup import SandboxSetup
     from maskmaker.describe import FunctionWriter
     from maskmaker.making import made_text, make_tasks
     from maskmaker.measure_original import MaskRequest
@@ -111,7 +111,7 @@ def mask(
         packages=packages,
     )
     cache = settings.cache_dir / "packages" / "mask"
-    plain = StoppableSetup(settings, cache, data, "mask", note=note_to_stderr)
+    plain = SandboxSetup(settings, cache, data, "mask", note=note_to_stderr)
     place = with_packages(plain, packages)
     if describe or rewrite:
         writer = FunctionWriter(settings, settings.runs_dir / "descriptions")

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from autoreproduce.files.tree import Tree
 from autoreproduce.plugins.autoexperiment.dataset import Experiment, MaskRow
-from autoreproduce.plugins.autoexperiment.environment import checksums
 from autoreproduce.plugins.autoexperiment.functions import Function
 from autoreproduce.plugins.autoexperiment.masking import read_shared_source
 from autoreproduce.plugins.autoexperiment.taskset import PaperSet
@@ -18,6 +18,8 @@ from maskmaker.candidates import MaskableFunction, passage_for
 from maskmaker.measure_original import CommandRuns, MaskRequest
 from maskmaker.reach import command_line
 
+MOST_FILES = 1000
+LARGEST = 2**40  # bytes of one file
 Describe = Callable[[str, str], str]  # (the function's text, the paper's text) -> a docstring
 
 
@@ -101,7 +103,7 @@ def experiment_rows(
         spread={name: gold.spread for name, gold in golds_by_seed.items()},
         addresses=addresses,
         data_dir=str(asked.data_dir.resolve()) if asked.data_dir else "",
-        data_files=checksums(asked.data_dir) if asked.data_dir else {},
+        data_files=_checksums(asked.data_dir) if asked.data_dir else {},
         packages=list(asked.packages),
         python=golds[0][0].python,
         locked=sorted({each for run, _ in golds for each in run.locked}),
@@ -117,3 +119,9 @@ def _shape_text(value: Any) -> str:
         return [zeros(inner) for inner in each] if isinstance(each, list) else 0.0
 
     return json.dumps(zeros(value))
+
+
+def _checksums(folder: Path) -> dict[str, str]:
+    """SHA-256 by path of the files in a folder, of the first MOST_FILES by name."""
+    tree = Tree(folder.resolve())
+    return {name: tree.sha256(name, LARGEST) for name in sorted(tree.files())[:MOST_FILES]}

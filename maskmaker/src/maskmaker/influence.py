@@ -81,7 +81,7 @@ def _share(
         try:
             source = read_source(workspace, function.file)
             found = source.find(function.function.address)
-            Tree(workspace).write(function.file, mask(source, [(found, body)]).data)
+            Tree(workspace).write(function.file, mask(source, [(found, body)]))
         except SourceError:
             return 0.0
         with closing(place.open(workspace)) as sandbox:

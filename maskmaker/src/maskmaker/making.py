@@ -21,12 +21,7 @@ from autoreproduce.plugins.autoexperiment.layout import copy_code, recipe
 from autoreproduce.plugins.autoexperiment.masking import read_shared_source, refuse_other_names
 from autoreproduce.plugins.autoexperiment.selection import MaskedTask, select_tasks
 from autoreproduce.plugins.autoexperiment.taskset import MaskProof, PaperSet, read_proofs
-from autoreproduce.plugins.autoexperiment.writer import (
-    write_lists,
-    write_paper,
-    write_proofs,
-    write_text,
-)
+from autoreproduce.plugins.autoexperiment.writer import write_lists, write_paper, write_text
 from autoreproduce.sandboxes.setup import SandboxSetup
 from maskmaker.candidates import MaskableFunction, candidate, candidates, not_nested
 from maskmaker.describing import Describe, experiment_rows, function_rows
@@ -39,7 +34,7 @@ from maskmaker.measure_original import (
     reached_by_any,
     run_commands,
 )
-from maskmaker.proving import proofs_text, prove_tasks, proven_of
+from maskmaker.proving import proofs_text, prove_tasks, proven_of, write_proofs
 
 # Written before the proofs: those of an earlier set do not count.
 UNPROVEN = "mask was stopped before this task was proven: run it again"

@@ -154,7 +154,7 @@ def _write_body(folder: Path, watch: Watch, body: str) -> None:
     if not (folder / watch.pair[0]).exists():
         copy_code(watch.task.paper.code, folder)
     source = read_source(folder, watch.pair[0])
-    Tree(folder).write(watch.pair[0], mask(source, [(source.find(watch.pair[1]), body)]).data)
+    Tree(folder).write(watch.pair[0], mask(source, [(source.find(watch.pair[1]), body)]))
 
 
 def _outcome_text(outcome: TaskOutcome) -> str:

@@ -5,25 +5,27 @@ from __future__ import annotations
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from autoreproduce.config import digest
 from autoreproduce.errors import NotScoredError
+from autoreproduce.files.tree import Tree
 from autoreproduce.plugins.autoexperiment.behaviour import Watch
 from autoreproduce.plugins.autoexperiment.dataset import Dataset
-from autoreproduce.plugins.autoexperiment.environment import stop
-from autoreproduce.plugins.autoexperiment.layout import all_files, digests
+from autoreproduce.plugins.autoexperiment.layout import NOT_COPIED, digests
 from autoreproduce.plugins.autoexperiment.outcome import TaskOutcome, judge
 from autoreproduce.plugins.autoexperiment.running import made_of
 from autoreproduce.plugins.autoexperiment.selection import MaskedTask, select_tasks
-from autoreproduce.plugins.autoexperiment.taskset import Kills, MaskProof, read_proofs
+from autoreproduce.plugins.autoexperiment.taskset import PROOFS_FILE, Kills, MaskProof, read_proofs
 from autoreproduce.plugins.autoexperiment.unmasked import scorable
-from autoreproduce.plugins.autoexperiment.writer import write_proofs
+from autoreproduce.plugins.autoexperiment.writer import write_text
 from autoreproduce.sandboxes.setup import SandboxSetup
 from maskmaker.measure_original import Rewrite
 from maskmaker.proof import kills_of_function, prove
+from maskmaker.stoppable import StoppableSetup
 
 PROOFS = 3  # changes when proofs are made in another way
 HERE = "by the gold measured on this machine"
@@ -96,11 +98,12 @@ def prove_tasks(
 
     `here`: by the gold that the code gives on this machine; the set keeps its own, and the proof
     says so. `earlier` proofs of the same code, commands and functions are taken as they are. An
-    interrupt ends what runs within seconds, where `place` gives sandboxes that can be stopped.
+    interrupt ends what runs within seconds.
     `rewrite` writes faulty bodies beside the mutants.
     Raises SandboxError if no sandbox works.
     """
     progress, facts = _Progress(len(tasks), note, write), proven_of(tasks)
+    stopped = threading.Event()
     known = _Known(rewrite)
     kept = {
         name: proof
@@ -115,9 +118,10 @@ def prove_tasks(
         try:
             proof = kept.get(task.id)
             if proof is None:
-                own = scorable(task, place(task), here=True) if here else task
-                restored = known.restored(own, place(task))
-                proof = prove(own, place(task), restored, known.kills_of)
+                sandboxes = StoppableSetup.of(place(task), stopped)
+                own = scorable(task, sandboxes, here=True) if here else task
+                restored = known.restored(own, sandboxes)
+                proof = prove(own, sandboxes, restored, known.kills_of)
                 notes = [HERE, proof.note] if here and proof.proven else [proof.note]
                 update = {"note": "; ".join(filter(None, notes)), "made_of": facts[task.id]}
                 proof = proof.model_copy(update=update)
@@ -131,8 +135,7 @@ def prove_tasks(
         try:
             return [each.result() for each in futures]
         except BaseException:
-            for task in tasks[:1]:
-                stop(place(task))
+            stopped.set()
             pool.shutdown(cancel_futures=True)
             raise
 
@@ -140,7 +143,7 @@ def prove_tasks(
 def proven_of(tasks: Sequence[MaskedTask]) -> dict[str, str]:
     """By task a digest of what a proof is of: code, commands, functions, how proofs are made."""
     codes = {task.paper.code for task in tasks}
-    files = {code: sorted(digests(code, all_files(code)).items()) for code in codes}
+    files = {code: sorted(digests(code, _all_files(code)).items()) for code in codes}
     found = {}
     for task in tasks:
         rows = [[row.file, row.name, row.func_id] for row in task.functions]
@@ -148,6 +151,11 @@ def proven_of(tasks: Sequence[MaskedTask]) -> dict[str, str]:
         facts += [task.paper.held_out] if task.paper.held_out else []
         found[task.id] = digest(facts)[:24]
     return found
+
+
+def _all_files(code: Path) -> list[Path]:
+    """What a copy of a repository has."""
+    return [Path(name) for name in Tree(code.resolve()).files(skip=NOT_COPIED)]
 
 
 def prove_set(
@@ -202,3 +210,16 @@ def proofs_text(proofs: Sequence[MaskProof]) -> str:
 def _shared_by(task: MaskedTask) -> tuple[str, tuple[str, ...]]:
     """What tasks share that run the same commands: `exp_ids` is empty for some listed ones."""
     return task.paper.id, task.exp_ids or (task.solution,)
+
+
+def write_proofs(
+    root: Path, paper_id: str, proofs: Iterable[MaskProof], replaced: set[str] | None = None
+) -> None:
+    """Write the proofs of a paper; those of others stay, and with `replaced` all but these."""
+    others = [
+        proof
+        for name, proof in read_proofs(root).items()
+        if name.rpartition("_")[0] != paper_id or (replaced is not None and name not in replaced)
+    ]
+    lines = [f"{proof.model_dump_json()}\n" for proof in [*others, *proofs]]
+    write_text(root / PROOFS_FILE, "".join(lines))

@@ -77,7 +77,7 @@ def test_the_body_is_taken_and_every_other_edit_stays_behind(
 def test_the_untouched_mask_raises() -> None:
     source = PythonSource(CLEAN.encode())
     masked = mask(source, [(source.find("Model.loss"), stub("Old."))])
-    made = transplant(source, PythonSource(masked.data), ["Model.loss"])
+    made = transplant(source, PythonSource(masked), ["Model.loss"])
     with pytest.raises(NotImplementedError):
         exec(compile(made.data, "a.py", "exec"), {})
 
