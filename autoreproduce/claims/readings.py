@@ -6,6 +6,8 @@ is a multiverse analysis (Steegen, Tuerlinckx, Gelman and Vanpaemel, "Increasing
 through a multiverse analysis", Perspectives on Psychological Science 11, 2016).
 """
 
+from __future__ import annotations
+
 import json
 import re
 import shlex
@@ -25,9 +27,12 @@ from autoreproduce.files.bounded import LARGEST_JSON, parse_json
 from autoreproduce.files.shared import read_plain
 
 READINGS = "readings.json"  # in a trial's folder, or beside a program that is handed in
+# beside the program and in a trial's folder: the defaults that were changed while coding
+DEFAULTS = "reading_defaults.json"
 MOST_OPEN = 8  # choices with alternatives
 LONGEST_NAME = 56  # characters, in whole words; a number may follow
 FLAG = "--reading"
+TAKEN = "taken while coding, by what the text still says"
 
 Reading = Mapping[str, Value]  # by name, the values that differ from the defaults; {}: the default
 
@@ -49,6 +54,22 @@ class OpenChoice(Frozen):
     def values(self) -> tuple[Value, ...]:
         """The default first."""
         return (self.default, *(one.value for one in self.alternatives))
+
+    @property
+    def takeable(self) -> tuple[Value, ...]:
+        """Those that may be the default: all that the paper's text leaves open."""
+        against = [one.value for one in self.alternatives if one.against_text]
+        return tuple(value for value in self.values if value not in against)
+
+    def taking(self, taken: Taken) -> OpenChoice:
+        """This choice with another default, whose value is one of `values`."""
+        others = [one for one in self.alternatives if not alike(one.value, taken.value)]
+        if not alike(self.default, taken.value):
+            before = Alternative(value=self.default, why=self.why or "the default before coding")
+            others.insert(0, before)
+        why = f"{TAKEN}: {taken.why}"
+        update = {"default": taken.value, "why": why, "alternatives": tuple(others)}
+        return self.model_copy(update=update)
 
 
 def open_choices(choices: Iterable[Choice]) -> list[OpenChoice]:
@@ -77,17 +98,76 @@ def freeze_readings(opened: Sequence[OpenChoice]) -> str:
     return json.dumps({"open": listed, "digest": digest(listed)}, indent=1, ensure_ascii=False)
 
 
-def readings_of(folder: Path) -> list[OpenChoice]:
-    """The open choices frozen in a folder; [] without a file.
+class Taken(Frozen):
+    """A registered value that became the default while the program was written, and why."""
+
+    value: Value
+    why: Name
+
+
+def parse_defaults(text: str) -> dict[str, Taken]:
+    """Values by name of a file's text, `{"NAME": {"value": …, "why": …}}`. Raises ValueError."""
+    try:
+        return TypeAdapter(dict[str, Taken]).validate_python(parse_json(text, finite=True))
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+
+
+def defaults_text(taken: Mapping[str, Taken]) -> str:
+    """The text of reading_defaults.json."""
+    listed = {name: one.model_dump(mode="json") for name, one in taken.items()}
+    return json.dumps(listed, indent=1, ensure_ascii=False)
+
+
+def with_defaults(opened: Sequence[OpenChoice], taken: Mapping[str, Taken]) -> list[OpenChoice]:
+    """The open choices with other defaults; the one before becomes an alternative.
+
+    Raises ValueError for a value that isn't registered, or only as one that the paper's text
+    doesn't say.
+    """
+    known = {one.name: one for one in opened}
+    for name, one in taken.items():
+        if name not in known:
+            raise ValueError(f"{name!r} is none of the open choices: {', '.join(known) or 'none'}")
+        if not any(alike(one.value, value) for value in known[name].takeable):
+            allowed = " or ".join(map(str, known[name].takeable))
+            raise ValueError(f"the default of {name} can't be {one.value}, only {allowed}")
+    return [one.taking(taken[one.name]) if one.name in taken else one for one in opened]
+
+
+def frozen_readings(folder: Path) -> list[OpenChoice]:
+    """The open choices as they were frozen in a folder; [] without a file.
 
     Raises UsageError if the file is damaged, or was changed after it was frozen.
     """
     path = folder / READINGS
+    text = _text_of(path)
+    return [] if text is None else parse_readings(text, str(path))
+
+
+def readings_of(folder: Path) -> list[OpenChoice]:
+    """Those of `frozen_readings`, with the defaults taken while coding.
+
+    Raises UsageError as that does.
+    """
+    opened, path = frozen_readings(folder), folder / DEFAULTS
+    text = _text_of(path)
+    if text is None:
+        return opened
     try:
-        text = read_plain(path, LARGEST_JSON).decode("utf-8", "replace")
+        return with_defaults(opened, parse_defaults(text))
+    except ValueError as error:
+        raise UsageError(
+            f"{path} cannot be read ({error})", fix="see docs/claims.md, Readings"
+        ) from None
+
+
+def _text_of(path: Path) -> str | None:
+    try:
+        return read_plain(path, LARGEST_JSON).decode("utf-8", "replace")
     except FileNotFoundError:
-        return []
-    return parse_readings(text, str(path))
+        return None
 
 
 def parse_readings(text: str, place: str) -> list[OpenChoice]:

@@ -11,19 +11,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
 from autoreproduce.claims.check import Problem
 from autoreproduce.claims.choices import CHOICES, Choice, Key, alike, ratio
 from autoreproduce.claims.places import in_column, in_row, tables_named
 from autoreproduce.claims.readings import (
+    DEFAULTS,
     FLAG,
     MOST_OPEN,
     READINGS,
+    Taken,
+    defaults_text,
     freeze_readings,
+    frozen_readings,
     open_choices,
-    readings_of,
+    with_defaults,
 )
 from autoreproduce.claims.replies import choice_value, read_choices
 from autoreproduce.claims.source import Source, read_source
@@ -77,20 +81,30 @@ def take_choices(bench: Workbench, reader: ChoicesReader, choices: list[Choice])
 def correct_choices(bench: Workbench, lines: str) -> None:
     """Carry out a review's lines `- name: value (why)`.
 
-    Raises CommandError for a choice that there is not, or whose readings are frozen.
+    Raises CommandError for a choice that there is not, and for a value that isn't registered, of
+    one whose alternatives are frozen.
     """
     known = {choice.what.casefold(): choice for choice in bench.choices}
+    registered = {one.what: one.name for one in bench.open_choices}
     corrected: dict[str, Choice] = {}
+    taken = dict(bench.taken)
     for line in filter(None, map(str.strip, lines.splitlines())):
         found = re.fullmatch(r"[-*]?\s*(.+?):\s+(.+?)(?:\s+\((.+)\))?", line)
         choice = known.get(found[1].strip("`*").casefold()) if found else None
         if found is None or choice is None:
             names = "; ".join(one.what for one in bench.choices)
             raise CommandError(f"`{line[:100]}` names no choice. There are: {names}")
-        if choice.alternatives:
-            raise CommandError(f"{choice.what}: its readings are frozen, and so is its default")
-        new = {"value": choice_value(found[2]), "paper": choice.due, "why": found[3] or "a review"}
+        value, why = choice_value(found[2]), found[3] or "a review"
+        if choice.what in registered:
+            taken[registered[choice.what]] = Taken(value=value, why=why)
+            continue
+        new = {"value": value, "paper": choice.due, "why": why}
         corrected[choice.what] = choice.model_copy(update=new)
+    if taken != bench.taken:
+        try:
+            take_defaults(bench, taken)
+        except ValueError as error:
+            raise CommandError(str(error)) from None
     bench.choices = [corrected.get(choice.what, choice) for choice in bench.choices]
     store_choices(bench, bench.choices)
 
@@ -99,7 +113,24 @@ def freeze_open_choices(bench: Workbench, choices: Sequence[Choice]) -> None:
     """Write readings.json once: a resumed trial has the readings that were frozen first."""
     if not (bench.trial.folder / READINGS).exists() and (opened := open_choices(choices)):
         bench.trial.write(READINGS, freeze_readings(opened) + "\n")
-    bench.open_choices = readings_of(bench.trial.folder)
+    bench.open_choices = frozen_readings(bench.trial.folder)
+
+
+def take_defaults(bench: Workbench, taken: Mapping[str, Taken]) -> None:
+    """Make registered values the defaults that fit what the paper's text still says, as a coder or
+    a review found. Raises ValueError for what isn't registered.
+    """
+    frozen = frozen_readings(bench.trial.folder)
+    bench.open_choices = with_defaults(frozen, taken)
+    bench.taken = dict(taken)
+    bench.trial.write(DEFAULTS, defaults_text(taken) + "\n")
+    now = {one.what: one for one in bench.open_choices}
+    for place, choice in enumerate(bench.choices):
+        one = now.get(choice.what)
+        if one is not None and not alike(one.default, choice.value):
+            new = {"value": one.default, "why": one.why, "alternatives": one.alternatives}
+            bench.choices[place] = choice.model_copy(update=new)
+    store_choices(bench, bench.choices)
 
 
 def cited_by_choices(choices: Sequence[Choice]) -> list[str]:

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 
 from autoreproduce.audit import audit
 from autoreproduce.claims.differences import checked, sorted_items
+from autoreproduce.claims.readings import DEFAULTS, parse_defaults, with_defaults
 from autoreproduce.errors import SandboxError
 from autoreproduce.files.bounded import parse_python
+from autoreproduce.method.choices import take_defaults
 from autoreproduce.method.phase import PhaseResult
 from autoreproduce.method.starting_code import starting_code
 from autoreproduce.trials.run import CHECKPOINT, METRICS, PREDICTIONS
@@ -88,6 +90,11 @@ def take(bench: Workbench) -> None:
         files["preprocess.py"] = bench.task.preprocess
     bench.changed = bench.rounds > 1
     bench.replace_files(files, f"the program after round {bench.rounds}", KEPT)
+    if bench.open_choices and (DEFAULTS in files or bench.taken):
+        try:
+            take_defaults(bench, parse_defaults(files.get(DEFAULTS, "{}")))
+        except ValueError as error:
+            bench.trial.note(f"{DEFAULTS}: {error}")
 
 
 def left_texts(bench: Workbench, folder: str = ".") -> dict[str, str]:
@@ -120,6 +127,11 @@ def lacking(bench: Workbench) -> list[str]:
         for one in bench.open_choices
         if one.name not in program
     ]
+    if bench.open_choices and DEFAULTS in bench.files:
+        try:
+            with_defaults(bench.open_choices, parse_defaults(bench.files[DEFAULTS]))
+        except ValueError as error:
+            found.append(f"{DEFAULTS}: {error}")
     if "seed" not in program:
         found.append(f"`python {PROGRAM}` takes no `--seed`")
     if README not in bench.files:

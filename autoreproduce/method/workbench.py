@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from autoreproduce.claims.choices import Choice
     from autoreproduce.claims.claim import Claim
     from autoreproduce.claims.differences import Audit
-    from autoreproduce.claims.readings import OpenChoice
+    from autoreproduce.claims.readings import OpenChoice, Taken
     from autoreproduce.config import Settings
     from autoreproduce.contracts import Sandbox
     from autoreproduce.method.literature_review import Summaries
@@ -88,6 +88,7 @@ class Workbench:
     paper_notes: list[PaperNote] = field(default_factory=list)  # for whoever reads the report
     choices: list[Choice] = field(default_factory=list)
     open_choices: list[OpenChoice] = field(default_factory=list)
+    taken: dict[str, Taken] = field(default_factory=dict)  # the defaults that coding changed
     # asked about once: expectations that did not hold, open choices that changed nothing
     questioned: set[str] = field(default_factory=set)
     dry_readings: dict[str, ExecutionResult] = field(default_factory=dict)  # by command and code

@@ -14,11 +14,11 @@ from autoreproduce import reproduce
 from autoreproduce.agents.commands import Cannot, Update, format_command
 from autoreproduce.agents.parsing import parse
 from autoreproduce.claims.choices import Alternative, Choice
-from autoreproduce.claims.readings import OpenChoice
+from autoreproduce.claims.readings import OpenChoice, readings_of, single_readings
 from autoreproduce.claims.verdicts.trial_verdict import JudgedClaim
 from autoreproduce.errors import CommandError
 from autoreproduce.evaluation.paper_page import claims_of_experiment
-from autoreproduce.method.choices import cited_by_choices, correct_choices
+from autoreproduce.method.choices import cited_by_choices, correct_choices, freeze_open_choices
 from autoreproduce.method.data_acquisition import LISTED, listed_data
 from autoreproduce.method.experiment_execution import expectations_problem, readings_problem, unmet
 from autoreproduce.method.paper_extract import PaperExtract
@@ -138,19 +138,31 @@ def choice(what: str, **more: Any) -> Choice:
     return Choice(what=what, value=1000, kind="open", why="customary", **more)
 
 
-def test_a_review_corrects_a_choice_but_none_whose_readings_are_frozen() -> None:
-    written: dict[str, str] = {}
-    penalty = choice("penalty", alternatives=({"value": 1, "why": "so"},))
-    trial = SimpleNamespace(write=written.__setitem__)
-    bench: Any = SimpleNamespace(choices=[choice("iterations"), penalty], trial=trial)
+def test_a_review_corrects_a_choice_and_takes_registered_defaults_alone(tmp_path: Path) -> None:
+    against = {"value": 3, "why": "tables may rest on it", "against_text": True}
+    penalty = choice("penalty", alternatives=({"value": 1, "why": "so"}, against))
+    trial = SimpleNamespace(
+        folder=tmp_path, write=lambda name, text: (tmp_path / name).write_text(text)
+    )
+    bench: Any = SimpleNamespace(choices=[choice("iterations"), penalty], trial=trial, taken={})
+    freeze_open_choices(bench, bench.choices)
     correct_choices(bench, "- iterations: 200 (it converges by then)")
     assert bench.choices[0].value == 200 and bench.choices[0].paper == 1000
     assert bench.choices[0].why == "it converges by then"
-    assert '"value": 200' in written["choices.json"]
-    with pytest.raises(CommandError, match="frozen"):
-        correct_choices(bench, "- penalty: 2")
+    assert '"value": 200' in (tmp_path / "choices.json").read_text()
+    for unregistered in (2, 3):
+        with pytest.raises(CommandError, match=r"penalty can't be .*, only 1000 or 1"):
+            correct_choices(bench, f"- penalty: {unregistered}")
     with pytest.raises(CommandError, match="There are: iterations; penalty"):
         correct_choices(bench, "- rounds: 2")
+    assert readings_of(tmp_path)[0].values == (1000, 1, 3)
+    correct_choices(bench, '- penalty: 1 ("five-fold" comes out)')
+    (one,) = readings_of(tmp_path)
+    assert one.values == (1, 1000, 3) and one.alternatives[1].against_text
+    assert bench.choices[1].value == 1 and '"five-fold" comes out' in bench.choices[1].why
+    assert single_readings([one]) == [{"penalty": 1000}, {"penalty": 3}]
+    correct_choices(bench, "- penalty: 1000 (it does so too)")
+    assert readings_of(tmp_path)[0].values == (1000, 1, 3) and bench.choices[1].value == 1000
 
 
 def test_lineage_follows_what_open_choices_cite() -> None:

@@ -14,6 +14,7 @@ from chat_server import Answer, Request, chat_server
 
 from autoreproduce.agents.agent import OPENING
 from autoreproduce.agents.tool_loop import plain_calls, shortened
+from autoreproduce.claims.readings import readings_of
 from autoreproduce.errors import CommandError, ContextError, UsageError
 from autoreproduce.method.coding import CHANGES, CODING
 from autoreproduce.models.budget import Budget
@@ -373,6 +374,59 @@ def test_a_coder_begins_with_code_and_the_report_says_what_became_of_it(tmp_path
     )
     page = (tmp_path / "trial" / "report.html").read_text()
     assert "begun from their code" in page and "changed: +1 −1" in page
+
+
+PENALTY = """- what: penalty
+  value: 1
+  kind: open
+  why: customary
+  alternatives:
+  - value: 0
+    why: none is named
+```"""
+TAKES = """import sys
+seed = sys.argv  # --seed
+given = [one.split("=")[1] for one in sys.argv if one.startswith("penalty=")]
+penalty = float(given[-1]) if given else 0.0
+"""
+
+
+@pytest.mark.parametrize("value", [0, 7])
+def test_a_coder_takes_the_default_that_fits_the_text(tmp_path: Path, value: int) -> None:
+    choices = tiny.CHOICES.removesuffix("```") + PENALTY
+    program = TAKES + PROGRAM.replace("0.1 *", "(0.1 - 0.01 * penalty) *")
+    written = (
+        ("write", {"path": "main.py", "text": program}),
+        ("write", {"path": "README.md", "text": README}),
+        (
+            "write",
+            {
+                "path": "reading_defaults.json",
+                "text": json.dumps({"penalty": {"value": value, "why": "it falls throughout"}}),
+            },
+        ),
+    )
+    removed = (("shell", {"command": "rm reading_defaults.json"}),)
+    inner = coded([written, SUBMIT, removed, SUBMIT])
+
+    def reply(request: Request) -> Answer | str:
+        if "Read the paper once" in request.messages[-1]["content"]:
+            return tiny.reading("none_because: the error has no number", choices)
+        return inner(request)
+
+    with chat_server(reply) as server:
+        run_solver(tmp_path, server.base_url, "autoreproduce", lineage=False)
+        asked = [str(request.messages[-1]["content"]) for request in server.requests]
+    folder = tmp_path / "trial"
+    (opened,) = readings_of(folder)
+    refused = any("the default of penalty can't be 7, only 1 or 0" in text for text in asked)
+    decided = {one["what"]: one for one in json.loads((folder / "choices.json").read_text())}
+    if value == 0:
+        assert not refused and opened.values == (0, 1)
+        assert decided["penalty"]["value"] == 0
+        assert "by what the text still says: it falls throughout" in decided["penalty"]["why"]
+    else:
+        assert refused and opened.values == (1, 0) and decided["penalty"]["value"] == 1
 
 
 def test_claimed_values_in_the_documents_of_code_are_withheld(tmp_path: Path) -> None:
