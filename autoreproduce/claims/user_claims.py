@@ -131,7 +131,8 @@ def direction_of(metric: str) -> str | None:
     """
     if "↓" in metric or "↑" in metric:
         return "lower" if "↓" in metric else "higher"
-    spelt = re.sub(r"[^a-z0-9]+", " ", metric.casefold())
+    squared = re.sub(r"(?<![a-z])r\s?(?:²|\^\{?2\}?)", "r2", metric.casefold())
+    spelt = re.sub(r"[^a-z0-9]+", " ", squared)
     if _CHANGE.search(spelt):
         return None
     about = spelt if _AMOUNT.match(spelt) else spelt.partition(" of ")[0]

@@ -1,21 +1,23 @@
 """Lines that caption a table, in the numberings and languages of papers.
 
-"Table 2: …", "TABLE II", "Tab.3 …", "Table S4. …", "Supplementary Table 9", "表2：…", in a list or
-in HTML's spans.
+"Table 2: …", "TABLE II", "Tab.3 …", "Table S4. …", "Supplementary Table 9", "表2：…", in a list,
+in HTML's spans, between stars or underscores.
 """
 
+import html
 import re
 
 from autoreproduce.papers.plain import plain
 
 _WORD = (
     r"(?:(?:supplementary|supplemental|supp\.|suppl\.|extended\s+data|appendix|online)\s+)?"
-    r"(?:table|tabelle|tableau|tabla|tabella|tabela|tabel|таблица|tab\.|tbl\.|tab(?=\s*\d))"
+    r"(?:e?table|tabelle|tableau|tabla|tabella|tabela|tabell?|tabulka|tablo|taulukko|πίνακας|таблица"
+    r"|exhibit|tab\.|tbl\.|tab(?=\s*\d))"
 )
 _NUMBER = (
-    r"[IVXL]+(?![\w])"
+    r"[IVXL]+(?![^\W_])"
     # "1 6:": a reader of PDFs put a blank into the number
-    r"|[A-Za-z]{0,2}[.-]?\d+(?:\s(?=\d+\s*(?:[:|：]|\.\s))\d+)?(?:[.-]\d+)*[a-z]?(?!\w)"
+    r"|[A-Za-z]{0,2}[.-]?\d+(?:\s(?=\d+\s*(?:[:|：]|\.\s))\d+)?(?:[.-]\d+)*[a-z]?(?![^\W_])"
 )
 _LABEL = r"[\w-]+:[\w:.+-]*?\w(?=\s*:\s|\s*$)"
 _CAPTION = re.compile(
@@ -24,6 +26,7 @@ _CAPTION = re.compile(
     r"[\s*_]*(?P<sign>[:.|\]：．—–-])?[\s*_]*(?P<caption>.*?)[\s*_]*$",
     re.IGNORECASE,
 )
+_MAY_BE_ONE = re.compile(rf"{_WORD}|表", re.IGNORECASE)
 _SAYS = re.compile(  # "Table 2 shows …" is a sentence
     r"(?:and|or|to|we|also|further|below|above|in|for|with|of|on|from|is|are|was|were|has|have|can"
     r"|shows?|lists?|reports?|presents?|gives?|summari[sz]es|compares?|contains|provides"
@@ -34,8 +37,8 @@ _ROMAN = {"I": 1, "V": 5, "X": 10, "L": 50}
 
 def caption_parts(line: str) -> tuple[tuple[str, ...], str] | None:
     """(names, caption) of a line "Table 2: …"; None for any other line."""
-    shown = line if len(line) < 2000 and re.search(r"tab|表|табл", line, re.IGNORECASE) else ""
-    shown = re.sub(r"</?[a-zA-Z][^<>]*>", " ", shown).strip(" \t*_#>-•")
+    shown = line if len(line) < 2000 and _MAY_BE_ONE.search(line) else ""
+    shown = re.sub(r"</?[a-zA-Z][^<>]*>", " ", html.unescape(shown)).strip(" \t*_#>-•")
     found = _CAPTION.match(shown)
     if found is None:
         return None

@@ -678,8 +678,10 @@ def _new_command_x(expander: Expander, token: Token) -> None:
 def _xparse_spec(tokens: Sequence[Token]) -> Spec:
     text = source_of(tokens)
     found: list[tuple[str, str, tuple[Token, ...]]] = []
+    group = r"\{(?:[^{}]|\{[^{}]*\})*\}"
     pattern = re.compile(
-        r"[+!]|>\s*\{(?:[^{}]|\{[^{}]*\})*\}|(?P<kind>[mosdDOrRtgGveE])\s*(?P<rest>(?:\{(?:[^{}]|\{[^{}]*\})*\}|[^\w\s{}+!>])*)"
+        rf"[+!]|>\s*{group}|(?P<kind>[mosdDOrRtgGveE])"
+        rf"(?P<rest>\s*(?<=[dDrR])[^\w\s{{}}]{{2}}\s*(?:{group})?|(?:\s*{group}|[^\w\s{{}}+!>])*)"
     )
     for part in pattern.finditer(text):
         kind = part["kind"]
@@ -1228,7 +1230,10 @@ def _csv_reader(expander: Expander, token: Token) -> None:
         values = {"thecsvrow": str(number + 1), "csvlinetotablerow": " & ".join(row)}
         for column, text in enumerate(row):
             values[f"csvcol{_roman(column + 1)}"] = text
-            for key in (heads[column] if column < len(heads) else "", str(column + 1)):
+            head = heads[column] if column < len(heads) else ""
+            if head and "head to column names" in options:
+                values[options.get("head to column names prefix", "") + head] = text
+            for key in (head, str(column + 1)):
                 if key and key in names:
                     values[names[key].lstrip("\\")] = text
         for one in body:

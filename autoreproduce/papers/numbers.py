@@ -10,24 +10,32 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation, Overflow
 
-_MINUS = "-−–"
+_MINUS = "-−–‐‑‒﹣－"
 _GAP = r"(?:[\s${}_^~*]|&nbsp;|\\(?:tiny|scriptsize|footnotesize|small|,|;|!|:| ))*"
 _THOUSANDS = (
     r"(?!0\D)\d{1,3}(?:(?:,|\{,\}|\\,|\u2009|\u202f|\u00a0|')\d{3})+(?![\d])"
     r"|[1-9]\d{0,2}(?:\.\d{3}){2,}(?![\d.])"  # 1.204.500
 )
-_SPACED = r"\d{1,3}(?:[ \u00a0]\d{3})+(?!\d)"
-_POWER = rf"10\s*\^\s*\{{?\s*(?P<power>[{_MINUS}+]?\d+)\s*\}}?|10(?P<small>[⁺⁻]?[⁰¹²³⁴-⁹]+)"
+_SPACED = r"[1-9]\d{0,2}(?:[ \u00a0]\d{3})+(?!\d)"
+_POWER = (
+    rf"10\s*(?:\^|\*\*|<sup>)\s*[{{(]?\s*(?P<power>[{_MINUS}+]?\d+)(?:\s*[}})]|</sup>)?"
+    r"|10(?P<small>[⁺⁻]?[⁰¹²³⁴-⁹]+)"
+)
 _TIMES = rf"\s*\$?\s*(?:×|\\times|·|\\cdot|\*|x)\s*\$?\s*(?:{_POWER})"
+_EXPONENT = rf"[eE][{_MINUS}+]?\d+"
 _SPREAD = (
-    rf"{_GAP}\(?{_GAP}(?:±|&plusmn;|\\pm|\+/-|\+-){_GAP}(?P<spread>\d*\.?\d+(?:[eE][-+]?\d+)?)"
+    rf"{_GAP}\(?{_GAP}(?:±|∓|&plusmn;|\\pm|\+/?[{_MINUS}])"
+    rf"{_GAP}(?P<spread>\d*\.?\d+(?:{_EXPONENT})?)"
 )
 _BOUND = r"\d*\.?\d+(?:\s*(?:×|·|\\times|\\cdot)\s*10\s*\^\s*\{?[-−]?\d+\}?)?"
-_TWO_SIDED = (  # 13%^{+8%}_{-5%}, 5.9·10⁴ with +7.8·10³ above and −6.6·10³ below
-    rf"\s*\\?%?[\s{{}}~$]*\^\s*\{{?\s*\+\s*(?P<up>{_BOUND})\s*\\?%?\s*\}}?"
-    rf"\s*_\s*\{{?\s*[-−]\s*(?P<down>{_BOUND})(?:\s*\\?%)?\s*\}}?"
+_UPPER = rf"\^\s*\{{?\s*\+\s*(?P<up>{_BOUND})\s*\\?%?\s*\}}?"
+_LOWER = rf"_\s*\{{?\s*[{_MINUS}]\s*(?P<down>{_BOUND})(?:\s*\\?%)?\s*\}}?"
+_TWO_SIDED = (  # 13%^{+8%}_{-5%}, 5.9·10⁴ with +7.8·10³ above and −6.6·10³ below, in either order
+    rf"\s*\\?%?[\s{{}}~$]*(?:{_UPPER}\s*{_LOWER}"
+    + rf"|{_LOWER}\s*{_UPPER})".replace("<up>", "<upper>").replace("<down>", "<lower>")
 )
-_INDEX = r"_\{?(?P<index>\d*\.\d+)\}?(?!\s*\^|[\d.])"  # with one above, it is a lower bound
+# with one above, it is a lower bound
+_INDEX = r"\$?_\{?(?P<index>\d*\.\d+)\}?\$?(?!\s*\^|[\d.])"
 _DIGITS = r"\((?P<digits>\d{1,2})\)"
 # Behind a word or a closing dollar it's a hyphen or a minus, behind an opening one a sign; it may
 # have dollars or braces of its own: $-0.5$, $-$0.5, ${-}0.5$.
@@ -40,13 +48,15 @@ _NOT_NUMBERS = {"D", "d", "st", "nd", "rd", "th"}  # 3D, 1st
 
 
 def _pattern(spaced: bool) -> re.Pattern[str]:
-    mantissa = rf"(?:{_THOUSANDS})(?:\.\d+)?|{_SPACED + '|' if spaced else ''}\d+(?:\.\d+)?|\.\d+"
+    grouped = f"{_THOUSANDS}|{_SPACED}" if spaced else _THOUSANDS
+    mantissa = rf"(?:{grouped})(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+"
     bare = _POWER.replace("power", "bare").replace("small", "raised")
     after = _TIMES.replace("power", "after").replace("small", "above")
+    after = rf"(?:{after}|[eE](?P<behind>[{_MINUS}+]?\d+))"
     return re.compile(
         rf"(?<![\w.@\\^])(?<!\^{{)(?<![A-Za-z][-‐‑])(?P<sign>{_SIGN})?"
-        rf"(?:{bare}|(?P<mantissa>{mantissa})(?:[eE](?P<exponent>[-+−]?\d+)|{_TIMES})?)"
-        rf"(?P<about>{_TWO_SIDED}|{_INDEX}|{_DIGITS}|\s*\\?%?{_SPREAD}(?:\)?{after})?)?"
+        rf"(?:{bare}|(?P<mantissa>{mantissa})(?:[eE](?P<exponent>[{_MINUS}+]?\d+)|{_TIMES})?)"
+        rf"(?P<about>{_TWO_SIDED}|{_INDEX}|(?:{_DIGITS}|\s*\\?%?{_SPREAD})(?:\)?{after})?)?"
         rf"(?P<closing>[\s${{}}]*\\?%)?"
     )
 
@@ -85,6 +95,11 @@ def plain_digits(text: str, *, products: bool = False) -> str:
     """
     raised = _MAYBE_RAISED if products else _SURELY_RAISED
     return raised.sub(lambda found: f"{found[0][:-1]}.", text.translate(_FULL_WIDTH))
+
+
+def plain_minus(text: str) -> str:
+    """`text`, as long as it was, with ASCII's sign for every minus before a number."""
+    return re.sub(rf"[{_MINUS}](?=\.?\d)", "-", text)
 
 
 _ALONE = r"(?<![\d.,])(?:%s)(?!\d|[.,]\d)"
@@ -178,8 +193,10 @@ def _printed_number(match: re.Match[str], text: str) -> Printed | None:
     value, step = digits
     sign = -1.0 if (match["sign"] or "+").strip("${} ") in tuple(_MINUS) else 1.0
     spread = _spread_of(match, step)
-    factor = _power_of_ten(match["after"] or match["above"])
-    parts = (value * factor, step * factor, (spread or 0.0) * factor)
+    behind = _power_of_ten(match["after"] or match["above"] or match["behind"])
+    # 3.1 ± 0.2 × 10^-3 is of both, unless the number has a power of its own: 3.1e-3 ± 2 × 10^-4
+    factor = 1.0 if match["exponent"] or match["power"] or match["small"] else behind
+    parts = (value * factor, step * factor, (spread or 0.0) * behind)
     if not all(map(math.isfinite, parts)):
         return None
     percent = bool(match["closing"]) or "%" in (match["about"] or "")
@@ -190,7 +207,7 @@ def _printed_number(match: re.Match[str], text: str) -> Printed | None:
         match.start("closing") if match["closing"] else match.end(),
         step * factor,
         percent,
-        None if spread is None else spread * factor,
+        None if spread is None else spread * behind,
     )
 
 
@@ -217,17 +234,19 @@ def _power_of_ten(text: str | None) -> float:
     """10 to the power of `text`, 1 if there is none."""
     if not text:
         return 1.0
-    power = text.translate(str.maketrans("−–⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "--+-0123456789"))
+    signs = dict.fromkeys(map(ord, _MINUS + "⁻"), "-")
+    power = text.translate(signs | str.maketrans("⁺⁰¹²³⁴⁵⁶⁷⁸⁹", "+0123456789"))
     return float(f"1e{power}")  # infinite if it is too large for a float
 
 
 def _spread_of(match: re.Match[str], step: float) -> float | None:
-    if match["up"]:
-        return max(_bound_value(match["up"]), _bound_value(match["down"]))
+    bounds = [match[name] for name in ("up", "down", "upper", "lower") if match[name]]
+    if bounds:
+        return max(map(_bound_value, bounds))
     if match["digits"]:
         return float(Decimal(repr(step)) * int(match["digits"]))
-    found = match["spread"] or match["index"]
-    return float(found) if found else None
+    mantissa, _, exponent = (match["spread"] or match["index"] or "").lower().partition("e")
+    return float(mantissa) * _power_of_ten(exponent) if mantissa else None
 
 
 def _bound_value(text: str) -> float:

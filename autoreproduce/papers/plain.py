@@ -13,6 +13,9 @@ from functools import lru_cache
 
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-")
 _SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉₊₋", "0123456789+-")
+_LINK = re.compile(
+    r"(?<!!)\[(?=[^\[\]]*[^\W\d])([^\[\]]*)\]\([^()\s]*\)"
+)  # of words; [12](…) cites
 _MARKS = re.compile(r"[†‡§¶*⋆★↑↓]+")
 _ARTICLES = {
     "the",
@@ -41,6 +44,8 @@ def plain(text: str) -> str:
     Powers become ^-3, indices _2, and ± × − % are one character each.
     """
     text = _without_html(text)
+    if "](" in text:
+        text = _LINK.sub(r"\1", text)
     if "\\" in text or "{" in text or "$" in text:
         text = _without_latex(text)
     text = re.sub(r"(\*\*|__|~~|`)", "", text)
@@ -48,7 +53,7 @@ def plain(text: str) -> str:
     text = re.sub(r"[⁰¹²³⁴-⁹⁺⁻]+", lambda found: "^" + found[0].translate(_SUPERSCRIPTS), text)
     text = re.sub(r"[₀-₉₊₋]+", lambda found: "_" + found[0].translate(_SUBSCRIPTS), text)
     text = unicodedata.normalize("NFKC", text.replace("\u2009", " ").replace("\u202f", " "))
-    text = re.sub(r"[−–—‐‑]", "-", text).replace("\u00ad", "")
+    text = re.sub(r"[−–—‐‑‒]", "-", text).replace("\u00ad", "")
     if "±" in text:  # a deviation as an index
         text = re.sub(r"[\^_]\(\s*(±[^()]*)\)|[\^_]\s*(?=±)", lambda f: f" {f[1] or ''}", text)
     return " ".join(text.replace("“", '"').replace("”", '"').replace("’", "'").split())

@@ -1,7 +1,7 @@
 """The tables of Markdown and HTML, as we and PDF parsers write them, each cell with its place."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -163,21 +163,38 @@ def html_table(source: str, at: int = 0) -> Table:
 def with_captions(text: str, tables: list[Table]) -> list[Table]:
     """Each table with the caption above it, or below if the one above belongs to another, and with
     the notes below it.
+
+    Where most captions stand above, that of the next table isn't taken from below: one caption that
+    nobody reads would move all that follow.
     """
     used: set[int] = set()
     found = []
+    ends = [0, *(table.end for table in tables)]
+    starts = [*(table.start for table in tables[1:]), len(text)]
+    tops = [
+        list(_word_lines(text, before, table.start))[::-1][:NEAR]
+        for before, table in zip(ends, tables, strict=False)
+    ]
+    bottoms = [
+        list(_word_lines(text, table.end, after))
+        for table, after in zip(tables, starts, strict=False)
+    ]
+    own = [
+        None if table.caption else _caption_at(lines)
+        for table, lines in zip(tables, tops, strict=True)
+    ]
+    under = [_caption_at(lines[:NEAR]) for lines in bottoms]
+    over = own.count(None) <= under.count(None)
     for number, table in enumerate(tables):
-        before = tables[number - 1].end if number else 0
-        after = tables[number + 1].start if number + 1 < len(tables) else len(text)
-        above = list(_word_lines(text, before, table.start))[::-1][:NEAR]
-        below = list(_word_lines(text, table.end, after))
+        above, below = tops[number], bottoms[number]
         notes = [
             (note[1].lstrip("\\"), note[2])
             for _, line in below[: NEAR + 2]
             if (note := _NOTE.fullmatch(line))
         ]
-        if number + 1 < len(tables):  # what is nearer to the next table is that one's
+        if over and number + 1 < len(tables):  # what is nearer to the next table is that one's
             below = below[: (len(below) + 1) // 2]
+            below = [one for one in below if one[0] != own[number + 1]]
         names, caption = table.names, table.caption
         for n, (at, line) in enumerate([*above, *below[:NEAR]]):
             if caption or at in used or (parts := caption_parts(line)) is None:
@@ -191,6 +208,11 @@ def with_captions(text: str, tables: list[Table]) -> list[Table]:
             break
         found.append(replace(table, names=names, caption=caption, notes=tuple(notes)))
     return _with_numbers(found)
+
+
+def _caption_at(lines: Iterable[tuple[int, str]]) -> int | None:
+    """Where the first of these lines that is a caption begins."""
+    return next((at for at, line in lines if caption_parts(line)), None)
 
 
 def _with_numbers(tables: list[Table]) -> list[Table]:

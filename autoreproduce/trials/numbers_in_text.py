@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from autoreproduce.errors import CommandError
+from autoreproduce.papers.numbers import plain_minus
 from autoreproduce.trials.printed import last_state
 
 LONGEST_LINE = 1_000  # characters of a line that a pattern is held against
@@ -35,7 +36,9 @@ _VALUE = re.compile(  # as it is, or as NumPy, PyTorch and JAX print it, in a li
     r"(?P<comma>,\d+)?",
     re.IGNORECASE,
 )
-_NO_END = re.compile(r"\d|-[A-Za-z]|\s*[/×]\s*\d|\s*:\s*[\d.]")  # 5-fold, 3/20, 12:30
+_NO_END = re.compile(  # 5-fold, 20-39, 3/20, 3 x 10^-4, 12:30, 1.2.3, 0x1F
+    r"\d|-\w|\s*[/×x*·]\s*\d|\s*:\s*[\d.]|\.\d|[xX][\da-fA-F]|[eE](?![A-Za-z])"
+)
 # A spread and a unit after a number; a multiple of it ("1.2 M") is no unit.
 _AFTER = re.compile(
     rf"(?:\s*(?:(?:±|\+/?-)\s*{_NUMBER}\s*%?|\(\s*(?:±|\+/?-)?\s*{_NUMBER}\s*%?\s*\)))?"
@@ -49,8 +52,9 @@ def pattern_of(key: str) -> str:
 
 
 def numbers_on_line(line: str) -> list[str]:
-    """The numbers of a line as they stand, none that is a part of a word."""
-    return re.findall(rf"(?<![\w.])(?<![\d)]-){_NUMBER}(?![\w])", line[:LONGEST_LINE])
+    """The numbers of a line, none that is a part of a word; their minus sign is ASCII's."""
+    shown = plain_minus(line[:LONGEST_LINE])
+    return re.findall(rf"(?<![\w.])(?<![\d)]-){_NUMBER}(?![\w])", shown)
 
 
 def groups_of(pattern: str, text: str) -> Iterator[str | None]:
@@ -62,8 +66,9 @@ def groups_of(pattern: str, text: str) -> Iterator[str | None]:
 
 def value_of_text(text: str) -> float | str:
     """The number that a cell or a JSON text is, with its unit % or without; else the text."""
-    match = _VALUE.match(text.strip())
-    rest = text.strip()[match.end() :] if match else ""
+    shown = plain_minus(text.strip())
+    match = _VALUE.match(shown)
+    rest = shown[match.end() :] if match else ""
     value = _value_of(match, rest) if match else None
     closed = re.fullmatch(r"[\])\s]*%?[\])\s]*|,\s*[a-z_]+=.*\)", rest, re.DOTALL)
     whole = sum(map(text.count, "[(")) == sum(map(text.count, ")]"))  # or it's cut out of a list
@@ -151,7 +156,7 @@ def _fits(key: str, text: str) -> Iterator[Fit]:
     """All numbers that follow the key, in their order."""
     wanted = re.compile(rf"(?<![\w@]){re.escape(key)}(?![\w@])" + BETWEEN)
     before = ""
-    for line, shown in enumerate(map(last_state, text.split("\n")), 1):
+    for line, shown in enumerate(map(last_state, plain_minus(text).split("\n")), 1):
         if not shown.strip():
             continue
         for match in wanted.finditer(shown) if key in shown else ():

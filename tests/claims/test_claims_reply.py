@@ -243,6 +243,8 @@ def test_directions_that_names_tell() -> None:
         "loss ↓": "lower",
         "relative_l2": "lower",
         "mAP": "higher",
+        "R²": "higher",
+        "adjusted R^2": "higher",
     }
     assert {name: direction_of(name) for name in known} == known
     assert direction_of("sparsity") is None

@@ -92,6 +92,8 @@ SPREADS = {"A | X": "50±1.1", "A | Y": "63.7±0.4"}
         (r"\NewDocumentCommand\sp{m O{0.4}}{#1 $\pm$ #2}", r"\sp{50.0}[1.1] & \sp{63.7}"),
         (r"\NewDocumentCommand{\sp}{s m m}{\IfBooleanTF{#1}{\textbf{#2 $\pm$ #3}}{#2 $\pm$ #3}}",
          r"\sp{50.0}{1.1} & \sp*{63.7}{0.4}"),
+        (r"\NewDocumentCommand{\sp}{m d<>}{#1\IfValueT{#2}{ $\pm$ #2}}", r"\sp{50.0}<1.1> & \sp{63.7}<0.4>"),
+        (r"\NewDocumentCommand{\sp}{m D<>{0.4}}{#1 $\pm$ #2}", r"\sp{50.0}<1.1> & \sp{63.7}"),
         (r"\NewDocumentCommand{\sp}{m g}{#1\IfNoValueF{#2}{ $\pm$ #2}}", r"\sp{50.0}{1.1} & \sp{63.7}{0.4}"),
         (r"\newcommandx{\sp}[2][2=0.4]{#1 $\pm$ #2}", r"50.0 ± 1.1 & 63.7 $\pm$ 0.4"),
         (r"\makeatletter\def\sp{\@ifstar\sp@b\sp@a}\def\sp@a#1#2{#1$\pm$#2}\def\sp@b#1#2{\textbf{#1}$\pm$#2}\makeatother",
@@ -285,6 +287,9 @@ CSV = "M,X,Y\nA,0.41,0.36\nB,0.31,0.28\n"
         r"\csvautobooktabular[table head=x]{s}",
         r"\csvreader[tabular=lrr, table head=\toprule M & X & Y\\\midrule, table foot=\bottomrule]"
         r"{s.csv}{M=\m,X=\x,Y=\y}{\m & \x & \y}",
+        r"\csvreader[head to column names, tabular=lrr, table head=M & X & Y\\]{s.csv}{}{\M & \X & \Y}",
+        r"\csvreader[head to column names, head to column names prefix=my, tabular=lrr,"
+        r" table head=M & X & Y\\]{s.csv}{}{\myM & \myX & \myY}",
         r"\begin{tabular}{lrr} M & X & Y \\ \hline \csvreader[late after line=\\]{s.csv}{}"
         r"{\csvcoli & \csvcolii & \csvcoliii}\end{tabular}",
         r"\pgfplotstabletypeset[col sep=comma, columns={M,X,Y}, string type]{s.csv}",
@@ -294,6 +299,12 @@ CSV = "M,X,Y\nA,0.41,0.36\nB,0.31,0.28\n"
 def test_tables_that_are_kept_in_files(tmp_path, body):
     found = paper(tmp_path, rf"\begin{{table}}\caption{{T}}{body}\end{{table}}", s__csv=CSV)
     assert values(found.tables) == FOUR
+
+
+def test_a_table_whose_rows_came_out_empty_is_told_of(tmp_path):
+    body = r"\csvreader[tabular=lrr, table head=M & X & Y\\]{s.csv}{}{\a & \b & \c}"
+    found = paper(tmp_path, rf"\begin{{table}}\caption{{T}}{body}\end{{table}}", s__csv=CSV)
+    assert [part.what for part in found.unread] == ["Table 1"]
 
 
 def test_a_file_that_the_source_writes_and_one_that_is_not_there(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 
 from autoreproduce.claims.check import check_claim
 from autoreproduce.claims.claim import Claim
-from autoreproduce.claims.places import tables_named
+from autoreproduce.claims.places import cells_at, tables_named
 from autoreproduce.claims.source import read_source
 from autoreproduce.papers.captions import caption_parts, table_number
 from autoreproduce.papers.files import read_file
@@ -135,6 +135,12 @@ def test_one_dash_is_enough(dashes: str) -> None:
         ("*Table tab:main: E*", "tab:main"),
         ("> Table 2a. E", "2a"),
         ("Table C: E", "C"),
+        ("Tbl. 5: E", "5"),
+        ("_Table 16_: E", "16"),
+        ("__Table IV__. E", "IV"),
+        ("Table&nbsp;12: E", "12"),
+        ("eTable 7. E", "7"),
+        ("Tabell 8: E", "8"),
     ],
 )
 def test_captions_in_any_numbering(line: str, name: str) -> None:
@@ -329,6 +335,26 @@ def test_tables_without_any_caption_are_numbered_as_they_come() -> None:
     assert [one.names for one in tables_in(drawn * 2)] == [("1",), ("2",)]
     named = f"{drawn}{drawn}Table 7: Errors.\n\n{drawn}"
     assert [one.names for one in tables_in(named)] != [("1",), ("2",), ("3",)]
+
+
+def _names(form: str, captions: list[str]) -> list[tuple[str, ...]]:
+    drawn = "| M | V |\n|---|---|\n| A | 0.5 |"
+    return [t.names for t in tables_in("".join(form.format(c, drawn) for c in captions))]
+
+
+def test_a_caption_that_isn_t_read_moves_no_other() -> None:
+    captions = ["Table 1: E", "Plate 2: E", "Table 3: E", "Table 4: E"]
+    assert _names("{0}\n\n{1}\n\n", captions) == [("1",), (), ("3",), ("4",)]
+    assert _names("{1}\n\n{0}\n\n", captions) == [("1",), (), ("3",), ("4",)]
+    said = "{1}\n\nWe see that.\n\n{0}\n\n"
+    assert _names(said, ["Table 1: E", "Table 2: E", "Table 3: E"]) == [("1",), ("2",), ("3",)]
+
+
+def test_a_row_that_is_a_link_is_named_by_its_words() -> None:
+    rows = "| [Ours](https://ex.org/a%20b) | 0.5 |\n| Theirs [3](#r3) | 0.7 |"
+    (table,) = tables_in(f"| M | V |\n|---|---|\n{rows}")
+    for name, value in (("Ours", "0.5"), ("Theirs", "0.7")):
+        assert [cell.text for cell in cells_at((name,), ("V",), table)] == [value]
 
 
 def test_a_number_over_a_caption_is_the_table_s() -> None:

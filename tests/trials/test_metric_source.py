@@ -144,7 +144,7 @@ def test_forms_in_which_programs_print_a_number(line: str) -> None:
     [
         ("acc 1,234.5", 1234.5), ("acc: 12,345,678", 12345678), ("acc: 1_234", 1234),
         ("acc: 1'234.5", 1234.5), ("acc: -1,234", -1234), ("acc: 21.4%", 21.4), ("acc: 3.2s", 3.2),
-        ("acc: np.int64(7)", 7), ("acc: 1,5", 1.5), ("acc: 91.3 (0.4)", 91.3),
+        ("acc: np.int64(7)", 7), ("acc: −0.25", -0.25), ("acc: –.25", -0.25), ("acc: 1,5", 1.5), ("acc: 91.3 (0.4)", 91.3),
     ],
 )  # fmt: skip
 def test_thousands_units_and_commas(text: str, value: float) -> None:
@@ -157,7 +157,8 @@ def test_thousands_units_and_commas(text: str, value: float) -> None:
         "acc: [0.1, 0.2]", "acc: (0.1, 0.2)", "acc: tensor([0.1, 0.2])", "acc: [0.1 0.2]",
         "acc: array([1., 2.])", "acc: 1,2,3", "acc 5-fold: high", "acc 3/20", "accuracy: 0.9",
         "topacc: 0.9", "acc@5: 0.9", "my_acc: 0.9", "acc: none", "acc:\n", "acc: 12:30",
-        "acc: 0.1\racc: done",
+        "acc: 0.1\racc: done", "acc: 3.2 x 10^-4", "acc: 3 * 10", "acc: 0x1F", "acc: 1.2.3",
+        "acc: 20-39", "acc: 20–39", "acc: 5e",
     ],
 )  # fmt: skip
 def test_what_is_no_single_number_is_not_read(text: str) -> None:
