@@ -169,7 +169,8 @@ def _pdf_paper(source: Source, title: str, text: str, figures: list[Figure]) -> 
     """The paper, which names the tables that it has as lines of text alone."""
     paper = _with_body(source, title, text, parse_references(text), figures)
     lines = [name for table in text_tables_in(text, paper.tables) for name in table.names]
-    filled = [table for table in paper.tables if any(entry.row for entry in table.entries)]
+    told = bool(paper.unread)  # of the file that a table's rows are in
+    filled = [t for t in paper.tables if told or any(entry.row for entry in t.entries)]
     known = {name for table in filled for name in table.names}
     names = [name for name in dict.fromkeys(lines) if name not in known]
     unread = undecided(names, "docling" if source == "docling" else "own")
@@ -268,7 +269,8 @@ def _of_markdown(
 
 def _with_missed_tables(paper: Paper) -> Paper:
     """The paper, which names the captions of tables that have no rows, as of one in a picture."""
-    filled = [table for table in paper.tables if any(entry.row for entry in table.entries)]
+    told = bool(paper.unread)  # of the file that a table's rows are in
+    filled = [t for t in paper.tables if told or any(entry.row for entry in t.entries)]
     known = {name for table in filled for name in table.names}
     known |= {name for table in text_tables_in(paper.text, paper.tables) for name in table.names}
     numbers = {table_number(name) for name in known} | known

@@ -234,8 +234,8 @@ def _power_of_ten(text: str | None) -> float:
     """10 to the power of `text`, 1 if there is none."""
     if not text:
         return 1.0
-    signs = dict.fromkeys(map(ord, _MINUS + "⁻"), "-")
-    power = text.translate(signs | str.maketrans("⁺⁰¹²³⁴⁵⁶⁷⁸⁹", "+0123456789"))
+    plain = re.sub(rf"[{_MINUS}⁻]", "-", text)
+    power = plain.translate(str.maketrans("⁺⁰¹²³⁴⁵⁶⁷⁸⁹", "+0123456789"))
     return float(f"1e{power}")  # infinite if it is too large for a float
 
 
