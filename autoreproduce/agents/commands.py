@@ -2,7 +2,7 @@
 SECTION, CANNOT, Bash.
 
 A command begins on a line of its own, outside code fences, by its name in capitals. Prose may come
-before it. `parsing` reads a reply by this grammar, `format_command` writes one.
+before it. `parsing` reads a reply by this grammar.
 
     EDIT first last [path]     then a fenced block: replaces these lines, from 1, both included;
                                an empty block deletes them; last = first - 1 inserts before `first`;
@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from autoreproduce.agents.fences import fence_for
 from autoreproduce.agents.listing import Edit
 from autoreproduce.errors import CommandError
 
@@ -37,7 +36,6 @@ __all__ = [
     "ShowSection",
     "Submit",
     "Update",
-    "format_command",
 ]
 
 
@@ -126,33 +124,3 @@ class Parsed:
         if len(self.edits) != 1:
             raise CommandError("the whole file is asked for, as one EDIT that holds all of it")
         return self.edits[0].replacement
-
-
-def format_command(command: Command) -> str:
-    """The reply that `parse` reads as `command`."""
-    match command:
-        case Edit(first, last, replacement, path):
-            reply = _with_block(f"EDIT {first} {last} {path or ''}".rstrip(), replacement)
-        case Add(paths):
-            reply = "\n".join(f"ADD {path}" for path in paths)
-        case NewFile(path, text):
-            reply = _with_block(f"ADD {path}", text)
-        case Update(feedback, summary, choices):
-            summary = "unchanged" if summary is None else summary
-            reply = f"UPDATE\n## Feedback\n{feedback}\n## Summary\n{summary}"
-            reply += f"\n## Choices\n{choices}" if choices else ""
-        case Submit(reason):
-            reply = f"SUBMIT\n{reason}".rstrip()
-        case ShowSection(heading):
-            reply = f"SECTION: {heading}"
-        case Cannot(reason):
-            reply = f"CANNOT: {reason}"
-        case Bash(text):
-            inline = "\n" not in text and "`" not in text
-            reply = f"Bash {text}" if inline else _with_block("Bash", f"{text}\n")
-    return reply
-
-
-def _with_block(line: str, text: str) -> str:
-    fence = fence_for(text)
-    return f"{line}\n{fence}\n{text}{fence}"

@@ -25,16 +25,6 @@ _QUOTES = re.compile(r'"""|\'\'\'')
 MOST_FENCES = 2_000  # of a reply that is read: each may be matched with each
 
 
-def fence_for(text: str) -> str:
-    """A fence of backticks longer than any that begins a line of `text`."""
-    runs = [
-        len(fence.mark)
-        for line in text.split("\n")
-        if (fence := fence_of(line)) and fence.mark[0] == "`"
-    ]
-    return "`" * max(3, *(run + 1 for run in runs), 3)
-
-
 def open_fence(text: str) -> Fence | None:
     """The fence that opens the block of `text` which is not closed; None if all are."""
     lines = text.split("\n")

@@ -57,7 +57,6 @@ _IDENTIFIER = re.compile(  # what's before the number of a section, a release, a
 )
 _COUNT = re.compile(r"(?<![\w./\\-])(\d{1,6})\s{0,2}(?:/|out of|of)\s{0,2}(\d{2,6})(?![\w/]|\.\d)")
 COUNT_DIGITS, FEWEST_COUNTED = 2, 20  # of a share, and of what it's a share of: others say little
-_SPREAD = re.compile(r"[\s${}]*(?:±|\\pm|\+/-)[\s${}]*[\d.,]*\d")
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,6 @@ class Converted:
     graphics: list[tuple[str, str]] = field(default_factory=list)  # file as named, caption
     bibliography: str = ""
     tables: list[Draft] = field(default_factory=list)
-    too_deep: int = 0
 
 
 class Converter:
@@ -150,8 +149,6 @@ class Converter:
                 if opened == kind:
                     if len(stack) < DEEPEST:
                         match[start] = at
-                    else:
-                        self.found.too_deep += 1
                     return
 
         at = 0

@@ -156,7 +156,6 @@ DROPPED = {  # and all they take
 MATH = re.compile(
     r"(equation|align|alignat|gather|multline|eqnarray|flalign|displaymath|math|dmath|IEEEeqnarray)\*?"
 )
-VERBATIM = re.compile(r"(verbatim|lstlisting|minted|alltt|Verbatim)\*?")
 PROGRAM = re.compile(r"(algorithm|algorithm2e|algorithmic|algorithmicx|pseudocode)\*?")
 DRAWING = re.compile(r"(tikzpicture|pgfpicture|picture|tikzcd|axis|filecontents\*?|CCSXML)")
 STATEMENT = re.compile(

@@ -40,7 +40,6 @@ _NAMES = re.compile(  # over a column of names, though they be numbers: "0.5B" o
     r"|category|split|seed|fold|name|id)s?",
     re.IGNORECASE,
 )
-_BOLD = re.compile(r"\*\*|<(?:b|strong)\b|\\(?:textbf|mathbf|boldsymbol|bm|bf|bfseries)\b")
 _RUNS = re.compile(r"\bn\s*=\s*(\d[\d,]*)", re.IGNORECASE)
 _UNIT = re.compile(r"[(\[]\s*(?:in\s+)?(%|[a-zA-Zµμ°]{1,4}(?:/[a-zA-Z]{1,4})?)\s*[)\]]")
 
@@ -102,7 +101,6 @@ class Cell:
     column: tuple[str, ...]
     at: tuple[int, int] = (0, 0)
     comma: bool | None = None
-    bold: bool = False
     doubt: str = ""
     notes: tuple[str, ...] = ()
 
@@ -303,7 +301,6 @@ class _Layout:
                 place,
                 at,
                 self.table.comma,
-                bool(_BOLD.search(entry.source)),
                 entry.doubt,
                 self.table.note_of(entry.text),
             )

@@ -19,6 +19,7 @@ from autoreproduce.errors import CommandError, SandboxError
 from autoreproduce.files.bounded import is_number, is_usable, parse_json
 from autoreproduce.files.tree import Tree
 
+FILE = "metrics.json"
 MAX_BYTES = 32_000_000
 
 SCHEMA_TEXT = """\
@@ -92,25 +93,20 @@ class MetricsFile(BaseModel):
     )
 
 
-def read_metrics(path: Path, needs: str | None = None) -> MetricsFile:
-    """The checked content of the file `path`; else as `parse_metrics`."""
-    return parse_metrics(_text_of(path), needs, path.name)
-
-
 def usable_metrics(path: Path) -> tuple[MetricsFile, dict[str, str]]:
     """What of the file `path` is a number, and by its name why what else stands there is none.
 
     Raises CommandError as `parse_metrics` where it has no number or another form.
     """
-    return usable_numbers(_text_of(path), path.name)
+    return usable_numbers(_text_of(path))
 
 
-def usable_numbers(text: str, name: str = "metrics.json") -> tuple[MetricsFile, dict[str, str]]:
+def usable_numbers(text: str) -> tuple[MetricsFile, dict[str, str]]:
     """The same of the file's text."""
-    content = _parsed_json(text, name)
+    content = _parsed_json(text)
     given = content.get("metrics") if isinstance(content, dict) else None
     if not isinstance(given, dict):
-        return _checked(content, name), {}
+        return _checked(content), {}
     numbers = {
         key: value for key, value in given.items() if is_number(value) and math.isfinite(value)
     }
@@ -119,63 +115,63 @@ def usable_numbers(text: str, name: str = "metrics.json") -> tuple[MetricsFile, 
         for key, value in given.items()
         if key not in numbers
     }
-    return _checked({**content, "metrics": numbers or given}, name), faults
+    return _checked({**content, "metrics": numbers or given}), faults
 
 
 def _text_of(path: Path) -> str:
     try:
         return Tree(path.parent).read(path.name, MAX_BYTES).decode()
     except FileNotFoundError:
-        raise CommandError(f"{path.name} was not written: write it when all is measured") from None
+        raise CommandError(f"{FILE} was not written: write it when all is measured") from None
     except SandboxError as error:
         most = f"of at most {MAX_BYTES // 1_000_000} MB"
-        raise CommandError(f"{path.name}: must be a plain file {most} ({error})") from None
+        raise CommandError(f"{FILE}: must be a plain file {most} ({error})") from None
     except UnicodeDecodeError as error:
         raise CommandError(
-            f"{path.name} cannot be read ({error}): write it as UTF-8 text with json.dump"
+            f"{FILE} cannot be read ({error}): write it as UTF-8 text with json.dump"
         ) from None
 
 
-def parse_metrics(text: str, needs: str | None = None, name: str = "metrics.json") -> MetricsFile:
+def parse_metrics(text: str, needs: str | None = None) -> MetricsFile:
     """The checked content of a metrics file; `needs` is a key that `metrics` must have (the task's
     metric).
 
     Raises CommandError with a reason that a code agent can act on.
     """
-    found = _checked(_parsed_json(text, name), name)
+    found = _checked(_parsed_json(text))
     if needs is not None and needs not in found.metrics:
         raise CommandError(
-            f'{name}: "metrics" has no "{needs}", only {", ".join(sorted(found.metrics))[:200]}: '
+            f'{FILE}: "metrics" has no "{needs}", only {", ".join(sorted(found.metrics))[:200]}: '
             f'write the number under the name "{needs}"'
         )
     return found
 
 
-def _checked(content: Any, name: str) -> MetricsFile:
+def _checked(content: Any) -> MetricsFile:
     try:
         return MetricsFile.model_validate(content)
     except ValidationError as error:
-        raise CommandError(f"{name}: {_first_fault(error)}") from None
+        raise CommandError(f"{FILE}: {_first_fault(error)}") from None
 
 
-def check_form(text: str, name: str = "metrics.json") -> None:
+def check_form(text: str) -> None:
     """That a cut run left the file in its form: which metrics it holds, and whether they are
     finite, only a run in full can say.
 
     Raises CommandError with a reason that a code agent can act on.
     """
-    content = _parsed_json(text, name)
+    content = _parsed_json(text)
     if not isinstance(content, dict) or not isinstance(content.get("metrics"), dict):
-        raise CommandError(f'{name}: must be an object {{"metrics": {{...}}}} with the numbers')
+        raise CommandError(f'{FILE}: must be an object {{"metrics": {{...}}}} with the numbers')
 
 
-def _parsed_json(text: str, name: str) -> Any:
+def _parsed_json(text: str) -> Any:
     if not text.strip():
-        raise CommandError(f"{name} is empty: write it with json.dump and close the file")
+        raise CommandError(f"{FILE} is empty: write it with json.dump and close the file")
     try:
         return parse_json(text)
     except ValueError as error:
-        raise CommandError(f"{name} is not JSON ({error}): write it with json.dump") from None
+        raise CommandError(f"{FILE} is not JSON ({error}): write it with json.dump") from None
 
 
 def _first_fault(error: ValidationError) -> str:

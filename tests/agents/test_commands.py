@@ -15,13 +15,14 @@ from autoreproduce.agents.command_lines import NEW_FILE
 from autoreproduce.agents.commands import (
     Add,
     Bash,
+    Cannot,
+    Command,
     Edit,
     NewFile,
     Parsed,
     ShowSection,
     Submit,
     Update,
-    format_command,
 )
 from autoreproduce.agents.listing import (
     EditStat,
@@ -33,6 +34,7 @@ from autoreproduce.agents.listing import (
 )
 from autoreproduce.agents.parsing import parse
 from autoreproduce.errors import CommandError
+from autoreproduce.models.fenced import fence_of
 
 ALL = {"EDIT", "ADD", "UPDATE", "SUBMIT", "SECTION", "BASH"}
 
@@ -537,6 +539,37 @@ def looks_listed(text: str) -> bool:
         for part in [line.partition("|")[0]]
         if "|" in line
     )
+
+
+def format_command(command: Command) -> str:
+    """The reply that `parse` reads as `command`."""
+    match command:
+        case Edit(first, last, replacement, path):
+            reply = _with_block(f"EDIT {first} {last} {path or ''}".rstrip(), replacement)
+        case Add(paths):
+            reply = "\n".join(f"ADD {path}" for path in paths)
+        case NewFile(path, text):
+            reply = _with_block(f"ADD {path}", text)
+        case Update(feedback, summary, choices):
+            summary = "unchanged" if summary is None else summary
+            reply = f"UPDATE\n## Feedback\n{feedback}\n## Summary\n{summary}"
+            reply += f"\n## Choices\n{choices}" if choices else ""
+        case Submit(reason):
+            reply = f"SUBMIT\n{reason}".rstrip()
+        case ShowSection(heading):
+            reply = f"SECTION: {heading}"
+        case Cannot(reason):
+            reply = f"CANNOT: {reason}"
+        case Bash(text):
+            inline = "\n" not in text and "`" not in text
+            reply = f"Bash {text}" if inline else _with_block("Bash", f"{text}\n")
+    return reply
+
+
+def _with_block(line: str, text: str) -> str:
+    marks = [fence.mark for line in text.split("\n") if (fence := fence_of(line))]
+    fence = "`" * max(3, *(len(mark) + 1 for mark in marks), 3)
+    return f"{line}\n{fence}\n{text}{fence}"
 
 
 @pytest.mark.slow

@@ -32,7 +32,7 @@ from autoreproduce.method.literature_review import Summaries
 from autoreproduce.method.results import results_problem
 from autoreproduce.method.workbench import Workbench
 from autoreproduce.task import Metric, Task
-from autoreproduce.trials.metrics_file import read_metrics
+from autoreproduce.trials.metrics_file import usable_metrics
 from autoreproduce.trials.trial import Trial
 from autoreproduce.trials.workspace import Workspace
 
@@ -203,7 +203,7 @@ def test_results_that_are_no_files_are_a_reason(
         bench.task, run
     )
     with pytest.raises(CommandError, match="must be a plain file"):
-        read_metrics(tmp_path / "workspace" / "metrics.json")
+        usable_metrics(tmp_path / "workspace" / "metrics.json")
     good = """python -c "import json; json.dump({'metrics': {'mse': 1.0}}, open('metrics.json', 'w'))" """
     again = bench.run(good, 30, "full_run")
     assert (
@@ -305,4 +305,4 @@ def test_an_edit_is_not_hindered_by_a_file_that_cannot_be_read(
         isolating.read("metrics.json")
     isolating.write("metrics.json", json.dumps({"metrics": {"mse": 1}}).encode())
     assert time.monotonic() - began < 60
-    assert read_metrics(workspace.folder / "metrics.json").metrics == {"mse": 1}
+    assert usable_metrics(workspace.folder / "metrics.json")[0].metrics == {"mse": 1}

@@ -11,7 +11,7 @@ from chat_server import chat_server
 from test_loop import METHOD, Scripted, edit, run
 
 from autoreproduce import reproduce
-from autoreproduce.agents.commands import Cannot, Update, format_command
+from autoreproduce.agents.commands import Cannot, Update
 from autoreproduce.agents.parsing import parse
 from autoreproduce.claims.choices import Alternative, Choice
 from autoreproduce.claims.readings import OpenChoice, readings_of, single_readings
@@ -119,9 +119,9 @@ def test_what_cannot_be_done_ends_the_phase_with_its_reason(
 
 
 def test_cannot_and_corrected_choices_are_read_as_they_are_written() -> None:
-    for command in (Cannot("no data"), Update("fix", "replace: a\nby: b", "- epochs: 3")):
-        names = {"CANNOT", "UPDATE"}
-        assert parse(format_command(command), names).command == command
+    update = "UPDATE\n## Feedback\nfix\n## Summary\nreplace: a\nby: b\n## Choices\n- epochs: 3"
+    assert parse(update, {"UPDATE"}).command == Update("fix", "replace: a\nby: b", "- epochs: 3")
+    assert parse("CANNOT: no data", {"CANNOT"}).command == Cannot("no data")
     with pytest.raises(CommandError):
         parse("I CANNOT do this", {"CANNOT"})
 

@@ -121,7 +121,6 @@ def test_macros_of_a_package_beside_the_paper(tmp_path):
     body = r"\section{One}" + table(r"\ours & \sp{50.0}{1.1} & \best{\sp{63.7}{0.4}} \\")
     found = paper(tmp_path, body, r"\usepackage{booktabs,results}", results__sty=sty)
     assert values(found.tables) == {"GateNet | X": "50±1.1", "GateNet | Y": "63.7±0.4"}
-    assert [cell.bold for cell in found.tables[0].cells] == [False, True]
     assert "## One" in found.text
     assert found.unread == []
 

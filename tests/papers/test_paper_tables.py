@@ -219,14 +219,14 @@ def test_a_zero_is_before_decimals_and_not_before_thousands_in_sentences() -> No
     ]
 
 
-def test_spread_unit_runs_bold_and_notes_of_a_value() -> None:
+def test_spread_unit_runs_and_notes_of_a_value() -> None:
     text = (
         "Table 1: T\n\n| M | Time (ms) | Acc (n = 5) |\n|---|---|---|\n"
         "| A | 9.5† | **0.91 ± 0.02** |\n\n† on one core\n"
     )
     time, acc = tables_in(text)[0].cells
-    assert (time.unit, time.notes, time.bold, time.runs) == ("ms", ("on one core",), False, None)
-    assert (acc.numbers[0].spread, acc.bold, acc.runs) == (0.02, True, 5)
+    assert (time.unit, time.notes, time.runs) == ("ms", ("on one core",), None)
+    assert (acc.numbers[0].spread, acc.runs) == (0.02, 5)
 
 
 @pytest.mark.parametrize(

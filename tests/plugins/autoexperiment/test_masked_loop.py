@@ -7,8 +7,6 @@ import re
 import pytest
 from chat_server import Answer, chat_server
 
-from autoreproduce.agents.commands import Edit, format_command
-
 SPECIFIED = "`mean`: the sum by the count.\n\nChecklist\n1. It divides by the number of values."
 GOOD, BROKEN, OTHER = (
     "    return sum(values) / len(values)\n",
@@ -26,7 +24,7 @@ def stub_line(prompt: str, numbered: str = "NotImplementedError") -> int:
 
 def edit(prompt: str, body: str, numbered: str = "NotImplementedError") -> str:
     line = stub_line(prompt, numbered)
-    return format_command(Edit(line, line, body))
+    return f"EDIT {line} {line}\n```\n{body}```"
 
 
 def role(prompt: str) -> str:

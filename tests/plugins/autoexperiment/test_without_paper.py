@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from chat_server import Answer, Request, chat_server
 
-from autoreproduce.agents.commands import Edit, format_command
 from autoreproduce.config import Settings
 from autoreproduce.job import Job
 from autoreproduce.plugins.autoexperiment.answering import NO_PAPER, question
@@ -45,7 +44,7 @@ def reply(request: Request) -> str | Answer:
     if "Write the body" in asked:
         line = next(each for each in request.prompt.split("\n") if "NotImplementedError" in each)
         number = int(line.split("|")[0]) if "|" in line else 8
-        return format_command(Edit(number, number, BODY))
+        return f"EDIT {number} {number}\n```\n{BODY}```"
     return f"~~~python\ndef weight(age, half):\n{BODY}~~~"
 
 
