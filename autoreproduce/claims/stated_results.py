@@ -50,8 +50,8 @@ CONFIDENCE = r"confidence|conf\.|CI|credib\w+|(?:inter)?quantiles?|percentiles?|
 _LEVEL_AFTER = re.compile(rf"^\s*\\?%?[$}}\s~-]*(?:\w+[\s-])?(?:{CONFIDENCE})(?!\w)", re.IGNORECASE)
 _SIZE_AFTER = re.compile(r"-(?!point|fold|percent)[A-Za-z]")  # "16-bit integers"
 _SETTING_HEADING = re.compile(
-    rf"(?:^|\W)(?:#.*|{COUNTED}|learning rate|lr|batch size|momentum|dropout|width|depth|year)"
-    r"(?:\W|$)",
+    rf"(?:^|\W)(?:#.*|{COUNTED}|learning rate|lr|(?<!effect )size|momentum|dropout|width|depth"
+    r"|year)(?:\W|$)",
     re.IGNORECASE,
 )
 
@@ -144,7 +144,8 @@ class StatedResults:
         self._metric = re.compile(metric, re.IGNORECASE)
         self._before = re.compile(rf"(?:{_CHANGES}|{metric}){_BETWEEN}", re.IGNORECASE)
         self._attached = re.compile(
-            rf"(?:{metric})[^\w.;\n]{{0,4}}(?:(?:is|was|of|to|at|by|only|just|about|the)\W+){{0,3}}"
+            rf"(?:{metric})(?:\s+(?:on|for|in|over)\s+[\w-]+(?:\s[\w-]+){{0,2}}(?=\s+(?:is|was)\s))?"
+            rf"[^\w.;\n]{{0,4}}(?:(?:is|was|of|to|at|by|only|just|about|the)\W+){{0,3}}"
             rf"[^\w.;\n]{{0,12}}(?:mathbf\W|textbf\W)?$",
             re.IGNORECASE,
         )

@@ -50,6 +50,7 @@ _UNIT = re.compile(
     r"[\s~$]{0,2}(ms|s|sec|seconds?|min|minutes|h|hours|[kKMGT]i?B|[kKMGT]?Hz|[kM]?W|[kmc]?m|k?g|[KMBG]|"
     r"(?:[KMBG]|million|billion)?\s?(?:param\w*|weights|FLOPs|MACs|tokens))(?![\w/-])"
 )
+_TIMES = re.compile(r"[\s~$]{0,2}([kKM](?![\w/-])|thousand|million|billion)")
 _IDENTIFIER = re.compile(  # what's before the number of a section, a release, a paper
     r"(?:arxiv|doi|https?|www\.|version|release|(?<![A-Za-z])v|[=<>~]=|(?:sec|fig|tab|eq|chap|app)"
     r"(?:tion|ure|le|uation|ter|endix)?s?\.?)[\s~:(/#]*\S{0,60}$",
@@ -84,12 +85,25 @@ class _Target:
 
 
 class ValueSearch:
-    """Finds the values of `claims` in texts."""
+    """Finds the values of `claims` in texts, and by their digits alone those of `beside`, which
+    nobody claimed: their id is "".
+    """
 
-    def __init__(self, claims: Sequence[Claim]) -> None:
+    def __init__(self, claims: Sequence[Claim], beside: Sequence[Claim] = ()) -> None:
         self._stated = StatedResults(claims)
-        self._names = self._stated.names
-        self._targets = [target for claim in claims for target in _targets_of(claim)]
+        self._names = self._stated.names | {
+            "": [w for names in self._stated.names.values() for w in names]
+        }
+        targets = [target for claim in [*claims, *beside] for target in _targets_of(claim)]
+        self._targets = sorted(enumerate(targets), key=lambda one: one[1].value)
+        self._values = [target.value for _, target in self._targets]
+
+    def _claim_of(self, number: _Number) -> str | None:
+        """The first claim whose value the number is; three digits are at most 1 % off."""
+        first = bisect.bisect_left(self._values, number.value * 0.98)
+        last = bisect.bisect_right(self._values, number.value * 1.02)
+        found = [(n, t.claim) for n, t in self._targets[first:last] if _is_value(number, t)]
+        return min(found)[1] if found else None
 
     def find(self, text: str, settings: Sequence[Place] = ()) -> tuple[list[Leak], list[Leak]]:
         """The claimed values in `text`, and those of which nobody can say whether they are one.
@@ -99,7 +113,7 @@ class ValueSearch:
         plain = plain_digits(text, products=True)
         values, undecided = list[Leak](), list[Leak]()
         for number in _numbers_in(plain):
-            claim = next((t.claim for t in self._targets if _is_value(number, t)), None)
+            claim = self._claim_of(number)
             if claim is None or _is_identifier(plain, number):
                 continue
             if overlaps((number.start, number.end), settings):
@@ -128,7 +142,11 @@ class ValueSearch:
 
     def _counts(self, plain: str, text: str) -> Iterator[Leak]:
         """Counts that state a claimed share: 3/40 of 7.5 %."""
-        shares = [one for one in self._targets if one.share and one.digits >= COUNT_DIGITS]
+        shares = [
+            one
+            for _, one in self._targets
+            if one.claim and one.share and one.digits >= COUNT_DIGITS
+        ]
         for found in _COUNT.finditer(plain) if shares else ():
             part, whole = int(found[1]), int(found[2])
             if not whole >= FEWEST_COUNTED or not 0 < part <= whole:
@@ -195,7 +213,19 @@ def _with_points(text: str) -> str:
 
 
 def _numbers_in(text: str) -> Iterator[_Number]:
-    """Each number in each way in which it can be read: 1,234 as 1234 and as 1.234."""
+    """Each number in each way in which it can be read: 1,234 as 1234 and as 1.234, 12.3k as 12.3
+    too.
+    """
+    for number in _as_written(text):
+        yield number
+        if times := _TIMES.match(text, number.end):
+            by = {"t": 1e3, "k": 1e3, "m": 1e6, "b": 1e9}[times[1][0].lower()]
+            yield replace(
+                number, value=number.value * by, step=number.step * by, unit="", end=times.end()
+            )
+
+
+def _as_written(text: str) -> Iterator[_Number]:
     for run in _RUN.finditer(text):
         pieces = [(one[0], run.start() + one.start()) for one in _PIECE.finditer(run[0])]
         for digits, decimals, start, end in _readings(pieces):

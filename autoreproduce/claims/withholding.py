@@ -136,11 +136,13 @@ def may_have_been_seen(folder: Path) -> list[str]:
 # Withheld:
 #
 # - in a table that holds a claim, every cell with a result, those of other rows as well, which
-# would tell nearly as much. Columns of settings (parameters) stay, unless a claim is there; - in
-# another table, a cell with the number under or beside the name of the claim's metric or column;
-# - in a table that's only lines of text and holds a claim, every result of its rows; - in
-# sentences, what `stated_results` finds: a claimed value as a result, also rounded, and results
-# beside the metric's name that nobody claimed, such as an ablation's.
+#   would tell nearly as much, and what repeats one of them elsewhere in the text, from three digits
+#   on; columns of settings (parameters) stay, unless a claim is there;
+# - in another table, a cell with the number under or beside the name of the claim's metric or
+#   column;
+# - in a table that's only lines of text and holds a claim, every result of its rows;
+# - in sentences, what `stated_results` finds: a claimed value as a result, also rounded, and
+#   results beside the metric's name that nobody claimed, such as an ablation's.
 #
 # What is derived from a value ("twice as good") is not found.
 
@@ -214,7 +216,7 @@ def blank_values(text: str, claims: Sequence[Claim]) -> str:
     results = StatedResults(claims)
     in_tables, settings = _places_in_tables(tables, claims)
     in_lines = list(places_in_lines(text, tables, claims))
-    found, _ = ValueSearch(claims).find(text, settings)
+    found, _ = ValueSearch(claims, _beside(tables, claims)).find(text, settings)
     hits = [(one.start, one.end) for one in found]
     placed = {
         claim.id
@@ -226,7 +228,7 @@ def blank_values(text: str, claims: Sequence[Claim]) -> str:
         place
         for leak, place in zip(found, hits, strict=True)
         if not overlaps(place, in_lines)
-        if leak.id not in placed or not overlaps(place, [*in_tables, *cells])
+        if leak.id and (leak.id not in placed or not overlaps(place, [*in_tables, *cells]))
     ]
     around = [place for place in places_around(text, unread) if not overlaps(place, settings)]
     return _without(
@@ -294,6 +296,24 @@ def _places_in_tables(
             elif setting:
                 settings.append((cell.start, cell.end))
     return withheld, settings
+
+
+def _beside(tables: Sequence[Table], claims: Sequence[Claim]) -> list[Claim]:
+    """The other results of the tables that hold claims, as claims without names: in a sentence or
+    a figure's caption they'd tell nearly as much as in the table.
+    """
+    found = []
+    for table in tables:
+        held = {c.column: claim for claim in claims for c in _claim_cells(claim, table, tables)}
+        for cell in table.cells if held else ():
+            number = cell.numbers[0] if cell.numbers else None
+            settings = cell.column not in held and any(map(is_setting_heading, cell.column))
+            if number is None or settings or not ("." in number.text or number.percent):
+                continue
+            like = held.get(cell.column) or next(iter(held.values()))
+            values = {"value": number.value, "printed": number.text, "corrected": None}
+            found.append(like.model_copy(update={**values, "id": "", "sentence": ""}))
+    return found
 
 
 def _claim_cells(claim: Claim, table: Table, tables: Sequence[Table]) -> list[Cell]:

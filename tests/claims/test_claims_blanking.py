@@ -152,6 +152,44 @@ def test_counts_stay_and_rates_that_are_metrics_do_not() -> None:
     assert blank_values("We find a width of 0.9.", [width]) == f"We find a width of {WITHHELD}."
 
 
+BESIDE = """Table 1: Results
+
+| Model | Size | Rivers | Lakes |
+|---|---|---|---|
+| Dense | 1.25M | 84.13 | 81.72 |
+| Zeta | 1.75M | 94.37 | 88.46 |
+
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Figure 2: Zeta ends at 94.37 (Dense: 84.1).",
+        "It is 94.37±0.21 on Rivers and 88.46 ± 0.30 on Lakes.",
+        "We go from 0.8413 to 0.9437.",
+        r"\addplot coordinates {(1,84.13) (2,88.46) (3,94.37)};",
+        "Dense gets 84.13%.",
+        "| Variant | Hits |\n|---|---|\n| no gate | 84.13 |\n| full | 94.37 |",
+        "[^1]: Without a bias, accuracy on Rivers is 90.9 instead of 94.37.",
+    ],
+)
+def test_what_stands_beside_a_claim_in_its_table_is_withheld_elsewhere_too(text: str) -> None:
+    ours = claim(94.37, row=("Zeta",), column=("Rivers",), table="Table 1", scale="percent")
+    blanked = blank_values(BESIDE + text, [ours])
+    assert "1.25M" in blanked and "1.75M" in blanked
+    for number in ("84.1", "0.8413", "94.37", "0.9437", "88.46", "81.72", "90.9"):
+        assert number not in blanked
+
+
+def test_few_digits_and_settings_that_equal_a_number_beside_a_claim_stay() -> None:
+    rows = "| Alpha | 0.90 | 84.13 |\n| Zeta | 0.97 | 94.37 |\n"
+    table = f"Table 1: Results\n\n| Model | F1 | Acc |\n|---|---|---|\n{rows}"
+    ours = claim(94.37, row=("Zeta",), column=("Acc",), table="Table 1", scale="percent")
+    kept = "A momentum of 0.90, a threshold of 84.13, and version 94.37.1 of it."
+    assert kept in blank_values(f"{table}\n{kept}", [ours])
+
+
 def test_another_table_keeps_its_other_results() -> None:
     head = "| Model | Accuracy | Speed |\n|---|---|---|\n"
     own = f"Table 7: Ours\n\n{head}| Zeta | 94.3 | 12.0 |\n| Beta | 91.0 | 11.5 |\n"

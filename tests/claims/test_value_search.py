@@ -71,6 +71,9 @@ def test_a_negative_value_is_found_with_any_minus_sign(sign: str) -> None:
         "1.23456e4",
         "12,346",
         "12345",
+        "12.3k",
+        "12.35 thousand",
+        "0.0123 million",
     ],
 )
 def test_thousands_are_read_with_any_separator(spelt: str) -> None:
@@ -86,7 +89,7 @@ def test_thousands_are_read_with_any_separator(spelt: str) -> None:
         "We use a learning rate of 0.25 and 2 layers.",
         "In 2019 the first of 912 samples was taken.",
         "See Section 9.12 and arXiv:2505.09120, release 0.912.3 or numpy==0.912.",
-        "It takes 91.2 ms and 0.912 GB.",
+        "It takes 91.2 ms and 0.912 GB, or 0.00912k and 912k.",
         "The other reaches 0.913, the third 0.92 and 9.12.",
         "Of 1024 images 91 are blurred.",
     ],
