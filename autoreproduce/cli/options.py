@@ -60,6 +60,14 @@ Trust = Annotated[
         rich_help_panel=ADVANCED,
     ),
 ]
+CarriedNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="a file over 100 MB that the run needs; repeatable",
+        metavar="NAME",
+        rich_help_panel=ADVANCED,
+    ),
+]
 Notify = Annotated[
     str | None,
     typer.Option(

@@ -9,7 +9,14 @@ from typing import Annotated, Literal
 import typer
 
 from autoreproduce.cli.help import CommandApp
-from autoreproduce.cli.options import ADVANCED, DryRun, Json, TaskName, settings_options
+from autoreproduce.cli.options import (
+    ADVANCED,
+    CarriedNames,
+    DryRun,
+    Json,
+    TaskName,
+    settings_options,
+)
 from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
 
@@ -57,14 +64,6 @@ BesideFiles = Annotated[
     typer.Option(
         "--beside",
         help="your file beside the program, not judged; repeatable",
-        rich_help_panel=ADVANCED,
-    ),
-]
-CarriedNames = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="a file over 100 MB that the run needs; repeatable",
-        metavar="NAME",
         rich_help_panel=ADVANCED,
     ),
 ]

@@ -8,7 +8,15 @@ from typing import Annotated
 import typer
 
 from autoreproduce.cli.help import CommandApp
-from autoreproduce.cli.options import ADVANCED, ArxivId, DryRun, Json, Require, settings_options
+from autoreproduce.cli.options import (
+    ADVANCED,
+    ArxivId,
+    CarriedNames,
+    DryRun,
+    Json,
+    Require,
+    settings_options,
+)
 from autoreproduce.cli.reproduce import (
     DataFolder,
     PaperFile,
@@ -17,6 +25,7 @@ from autoreproduce.cli.reproduce import (
     end_of_trial,
 )
 from autoreproduce.config import Settings
+from autoreproduce.job import Program
 from autoreproduce.plugins.verify.fetch_options import LIMIT_MB, Fetch
 
 app = CommandApp()
@@ -40,14 +49,7 @@ def verify(
     metric_from: Annotated[
         list[str] | None, typer.Option(help="KEY=FILE:PLACE of a claim's number; asks no model")
     ] = None,
-    carry: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="a file over 100 MB that the run needs; repeatable",
-            metavar="NAME",
-            rich_help_panel=ADVANCED,
-        ),
-    ] = None,
+    carry: CarriedNames = None,
     requirements: Annotated[
         Path | None,
         typer.Option(
@@ -102,19 +104,22 @@ def verify(
         verify_job,
     )
 
+    program = Program(
+        code=code,
+        run=run,
+        metric_from=tuple(metric_from or ()),
+        requirements=requirements,
+        beside=(driver,) if driver else (),
+        carry=tuple(carry or ()),
+    )
     job = verify_job(
-        code,
+        program,
         settings=settings,
         paper=paper,
         arxiv=arxiv,
         experiment=experiment,
         claims=claim or (),
-        run=run,
-        metric_from=metric_from or (),
-        carry=carry or (),
         fetch=Fetch(fetch_limit, tuple(fetch_from or ())) if fetch and not dry_run else None,
-        requirements=requirements,
-        driver=driver,
         data=data,
         out=out,
         trial=trial,

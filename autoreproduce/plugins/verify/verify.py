@@ -70,18 +70,20 @@ def verify(
     The rest are settings by their flags' names. Raises UsageError.
     """
     job = verify_job(
-        str(code),
+        Program(
+            code=str(code),
+            run=run,
+            metric_from=tuple(metric_from),
+            requirements=path_or_none(requirements),
+            beside=(Path(driver),) if driver else (),
+            carry=tuple(carry),
+        ),
         settings=settings_of(settings, model=model, **more),
         paper=path_or_none(paper),
         arxiv=arxiv,
         experiment=experiment,
         claims=claims,
-        run=run,
-        metric_from=metric_from,
-        carry=carry,
         fetch=Fetch() if fetch is True else fetch or None,
-        requirements=path_or_none(requirements),
-        driver=path_or_none(driver),
         data=path_or_none(data),
         out=path_or_none(out),
         trial=trial,
@@ -92,19 +94,14 @@ def verify(
 
 
 def verify_job(
-    code: str,
+    program: Program,
     *,
     settings: Settings,
     paper: Path | None = None,
     arxiv: str | None = None,
     experiment: str = "",
     claims: Sequence[str] = (),
-    run: str | None = None,
-    metric_from: Sequence[str] = (),
-    carry: Sequence[str] = (),
     fetch: Fetch | None = None,
-    requirements: Path | None = None,
-    driver: Path | None = None,
     data: Path | None = None,
     out: Path | None = None,
     trial: int = 1,
@@ -112,9 +109,11 @@ def verify_job(
     command: str = "",
 ) -> Job:
     """The Job of `verify`: with `metric_from` that of `score`, else of a trial in which a model
-    plans the run and finds the numbers. Raises UsageError for code or a paper that isn't there, and
-    where a place is given without the command, the claims and the paper.
+    plans the run and finds the numbers. A file beside the code is the user's driver. Raises
+    UsageError for code or a paper that isn't there, and where a place is given without the command,
+    the claims and the paper.
     """
+    code, run = program.code, program.run
     refuse_paper(code)
     if not is_url(code) and not Path(code).exists():
         raise UsageError(
@@ -128,30 +127,22 @@ def verify_job(
         data = fetched_folder(code, settings.cache_dir, fetch, note_to_stderr)
     if run and re.search(r"\bDATA_DIR\b", run) and data is None:
         raise UsageError("--run names $DATA_DIR, and there are no data", fix="add --data FOLDER")
-    if driver:
+    for driver in program.beside:
         read_beside([driver])
-        run = run or f"python {driver.name if metric_from else DRIVER}"
-    if requirements:
-        read_requirements(requirements)
-    program = Program(
-        code=code,
-        run=run,
-        metric_from=tuple(metric_from),
-        requirements=requirements,
-        beside=(driver,) if driver else (),
-        carry=tuple(carry),
-    )
+        run = run or f"python {driver.name if program.metric_from else DRIVER}"
+    if program.requirements:
+        read_requirements(program.requirements)
+    program = program.model_copy(update={"run": run})
     name = experiment or program.name
-    if metric_from:
+    if program.metric_from:
         if not run or not claims or not paper:
             raise UsageError(
                 "--metric-from says where claims' numbers are, and needs all three of --run, "
                 "--claim and --paper",
                 fix="add what's missing, or leave --metric-from out and name a model",
             )
-        listed = _requirements_of(code, requirements)
         return api.score_job(
-            program.model_copy(update={"requirements": listed}),
+            program.model_copy(update={"requirements": _requirements_of(program)}),
             Judging(levels=("execution", "integrity")),
             task=name,
             paper=paper,
@@ -178,21 +169,22 @@ def verify_job(
     return job.having(program=program)
 
 
-def _requirements_of(code: str, named: Path | None) -> Path | None:
+def _requirements_of(program: Program) -> Path | None:
     """The list of packages that the user names, else the folder's own; None without one, and with a
     note if it can't be used.
     """
-    if named or is_url(code) or not Path(code).is_dir():
-        return named
-    name = declared_packages(Path(code)).file
+    folder = Path(program.code)
+    if program.requirements or is_url(program.code) or not folder.is_dir():
+        return program.requirements
+    name = declared_packages(folder).file
     if not name:
         return None
     try:
-        read_requirements(Path(code) / name)
+        read_requirements(folder / name)
     except UsageError as error:
         note_to_stderr(f"no package of the code's own list is installed: {error.what}")
         return None
-    return Path(code) / name
+    return folder / name
 
 
 def verify_by_model(job: Job, view: OpenView | None = None) -> Reproduction:

@@ -13,7 +13,7 @@ from autoreproduce.claims.differences import Audit, Difference
 from autoreproduce.cli.app import app
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.report.audit_page import audited_sentence, effect_lines
-from autoreproduce.plugins.verify.verify import verify_by_model, verify_job
+from autoreproduce.plugins.verify.verify import verify
 
 pytestmark = pytest.mark.slow
 PAPER = """# Counting
@@ -56,9 +56,7 @@ def test_a_leak_is_named_run_and_said_first(tmp_path: Path) -> None:
         settings = settings_for(
             "process", runs_dir=tmp_path / "runs", model="any", base_url=server.base_url, audit=True
         )
-        done = verify_by_model(
-            verify_job(str(code), settings=settings, paper=tmp_path / "paper.md")
-        )
+        [done] = verify(code, settings=settings, paper=tmp_path / "paper.md")
         assert len(server.requests) == len(replies)
         assert "3.5" not in server.requests[3].prompt.split("# The code")[0]  # withheld
     audit = done.result.audit
@@ -222,9 +220,7 @@ def test_a_notebook_is_run_with_the_papers_way_or_it_is_said(
         settings = settings_for(
             "process", runs_dir=tmp_path / "runs", model="any", base_url=server.base_url, audit=True
         )
-        done = verify_by_model(
-            verify_job(str(code), settings=settings, paper=tmp_path / "paper.md")
-        )
+        [done] = verify(code, settings=settings, paper=tmp_path / "paper.md")
         assert "## count.ipynb\n~~~~\n   1|# %% cell 1\n" in server.requests[3].prompt
     page = done.report.read_text()
     assert "count.ipynb, cell 2" in page and shown in page

@@ -23,7 +23,7 @@ from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.submission import carried_files
 from autoreproduce.files.unpacking import opened_source
 from autoreproduce.plugins.verify.runnable import runnable_settings, why_it_failed
-from autoreproduce.plugins.verify.verify import verify_by_model, verify_by_places, verify_job
+from autoreproduce.plugins.verify.verify import verify
 from autoreproduce.sandboxes import why_not
 from autoreproduce.sandboxes.image import image_name
 from autoreproduce.trials.result import Result
@@ -117,15 +117,14 @@ def test_a_number_that_is_a_constant_is_printed_and_a_setup_file_is_never_run(
 ) -> None:
     harm = f"open({str(tmp_path / 'harm')!r}, 'w')"
     code = code_with(tmp_path, main__py="print('mean', 3.958333)", setup__py=harm)
-    asked = verify_job(
-        str(code),
+    [scored] = verify(
+        code,
         settings=settings_for("process", runs_dir=tmp_path / "runs"),
         paper=tmp_path / "paper.md",
         claims=["estimator: mean = 3.958333"],
         run="python main.py",
         metric_from=["estimator_mean=stdout:mean"],
     )
-    scored = verify_by_places(asked)
     found = verdict_of(scored.path)
     assert found and found.claims[0].verdict.word == "not comparable"
     assert "printed, not computed" in found.claims[0].verdict.why
@@ -179,9 +178,7 @@ def test_another_papers_code_ends_without_a_number(tmp_path: Path) -> None:
         settings = settings_for(
             "process", runs_dir=tmp_path / "runs", model="any", base_url=server.base_url
         )
-        done = verify_by_model(
-            verify_job(str(code), settings=settings, paper=tmp_path / "paper.md")
-        )
+        [done] = verify(code, settings=settings, paper=tmp_path / "paper.md")
         assert "It ended well, and left none" in server.requests[3].prompt
     assert done.result.reason == "the paper's number isn't in what it printed or wrote"
     assert done.result.verdict == "not measured"
@@ -194,9 +191,7 @@ def outcome_of(folder: Path, code: Path, *commands: dict[str, object]) -> Result
         settings = settings_for(
             "process", runs_dir=folder / "runs", model="any", base_url=server.base_url
         )
-        return verify_by_model(
-            verify_job(str(code), settings=settings, paper=folder / "paper.md")
-        ).result
+        return verify(code, settings=settings, paper=folder / "paper.md")[0].result
 
 
 @pytest.mark.slow
@@ -260,7 +255,7 @@ def test_a_private_repository_is_said_before_a_model_is_asked(tmp_path: Path) ->
         settings = settings_for(
             "process", runs_dir=tmp_path / "runs", model="any", base_url=server.base_url
         )
-        done = verify_by_model(verify_job(url, settings=settings, paper=tmp_path / "paper.md"))
+        [done] = verify(url, settings=settings, paper=tmp_path / "paper.md")
         assert not server.requests
     assert "clone it yourself and name the folder" in done.result.reason
 
@@ -305,9 +300,7 @@ def test_a_notebook_alone_is_run_and_its_cell_is_read(tmp_path: Path) -> None:
         settings = settings_for(
             "process", runs_dir=tmp_path / "runs", model="any", base_url=server.base_url
         )
-        done = verify_by_model(
-            verify_job(str(code), settings=settings, paper=tmp_path / "paper.md")
-        )
+        [done] = verify(code, settings=settings, paper=tmp_path / "paper.md")
     found = verdict_of(done.path)
     assert found and found.claims[0].verdict.word == "reproduced"
 
@@ -320,9 +313,7 @@ def test_code_that_wants_a_gpu_says_so(tmp_path: Path) -> None:
         settings = settings_for(
             "process", runs_dir=tmp_path / "runs", model="any", base_url=server.base_url
         )
-        done = verify_by_model(
-            verify_job(str(code), settings=settings, paper=tmp_path / "paper.md")
-        )
+        [done] = verify(code, settings=settings, paper=tmp_path / "paper.md")
     assert done.result.status == "failed" and "it needs a GPU" in done.result.reason
 
 
@@ -356,9 +347,7 @@ def test_a_program_in_r_runs_where_the_sandbox_has_r(tmp_path: Path, kind: str) 
         settings = settings_for(
             kind, runs_dir=tmp_path / "runs", model="any", base_url=server.base_url
         )
-        done = verify_by_model(
-            verify_job(str(code), settings=settings, paper=tmp_path / "paper.md")
-        )
+        [done] = verify(code, settings=settings, paper=tmp_path / "paper.md")
         planned, asked = server.requests[1].prompt, server.requests[2].prompt
     assert verdict_of(done.path).claims[0].verdict.word == "reproduced"
     assert "Beside Python there are Rscript (with stats; without no.such.package)" in planned

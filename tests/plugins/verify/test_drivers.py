@@ -11,8 +11,9 @@ from test_bad_input import CLAIMS, code_with
 from trial_results import verdict_of
 
 from autoreproduce.claims.claim import Claim
+from autoreproduce.job import Program
 from autoreproduce.plugins.verify.driver import DRIVER, MADE, PUT, RUN, read_driver
-from autoreproduce.plugins.verify.verify import verify_by_model, verify_by_places, verify_job
+from autoreproduce.plugins.verify.verify import verify, verify_job
 from autoreproduce.runner.api import resumed
 from autoreproduce.runner.attempt import watched_attempt
 from autoreproduce.runner.settings import load_settings
@@ -247,9 +248,7 @@ def test_code_without_a_program_is_called_by_a_driver_that_the_report_shows(
         settings = settings_for(
             "process", runs_dir=tmp_path / "runs", model="any", base_url=server.base_url, seeds=2
         )
-        done = verify_by_model(
-            verify_job(str(code), settings=settings, paper=tmp_path / "paper.md")
-        )
+        [done] = verify(code, settings=settings, paper=tmp_path / "paper.md")
         assert "the driver's line 2 states 3.95833, a number" in server.requests[2].prompt
     found = verdict_of(done.path)
     assert found and found.claims[0].verdict.word == "reproduced"
@@ -267,7 +266,7 @@ def test_a_plan_without_a_command_is_told_of_the_driver(tmp_path: Path) -> None:
         settings = settings_for(
             "process", runs_dir=tmp_path / "runs", model="any", base_url=server.base_url
         )
-        verify_by_model(verify_job(str(code), settings=settings, paper=tmp_path / "paper.md"))
+        verify(code, settings=settings, paper=tmp_path / "paper.md")
         assert "write a driver where the code has no program" in server.requests[2].prompt
 
 
@@ -313,9 +312,7 @@ def test_what_a_driver_does_is_shown_and_audited_and_the_papers_way_runs_through
         settings = settings_for(
             "process", runs_dir=tmp_path / "runs", model="any", base_url=server.base_url, audit=True
         )
-        done = verify_by_model(
-            verify_job(str(code), settings=settings, paper=tmp_path / "paper.md")
-        )
+        [done] = verify(code, settings=settings, paper=tmp_path / "paper.md")
         told = "It works out itself: lib.score(rows, 0, 8 - 2) * 1 (line 3)"
         assert all(told in request.prompt for request in server.requests[3:5])
     [one] = done.result.audit.differences
@@ -333,21 +330,20 @@ def test_a_users_own_driver_is_run_and_listed_as_theirs(tmp_path: Path, by_model
     (tmp_path / "mine.py").write_text(CALLS)
     given = {"paper": tmp_path / "paper.md", "driver": tmp_path / "mine.py"}
     if not by_model:
-        asked = verify_job(
-            str(code),
+        [scored] = verify(
+            code,
             settings=settings_for("process", runs_dir=tmp_path / "runs"),
             claims=["estimator: mean = 3.958333"],
             metric_from=["estimator_mean=stdout:mean"],
             **given,
         )
-        scored = verify_by_places(asked)
         assert scored.result.verdict == "reproduced"
         return
     with chat_server([CLAIMS, json.dumps({"command": f"python {DRIVER}"}), FOUND]) as server:
         settings = settings_for(
             "process", runs_dir=tmp_path / "runs", model="any", base_url=server.base_url
         )
-        done = verify_by_model(verify_job(str(code), settings=settings, **given))
+        [done] = verify(code, settings=settings, **given)
         assert "The user's driver" in server.requests[1].prompt
     [(title, text)] = done.result.details["sections"]["The driver"]
     assert title == f"{DRIVER}, yours" and text == CALLS
@@ -366,9 +362,7 @@ def test_a_trial_goes_on_with_the_driver_the_packages_and_the_command_it_began_w
     with chat_server([CLAIMS, json.dumps({"why": "a library"}), FOUND]) as server:
         how = {"model": "any", "base_url": server.base_url, "audit": False, "sandbox": "process"}
         settings = load_settings({**how, "runs_dir": tmp_path / "runs", "budget": "1 calls"})
-        begun = verify_by_model(
-            verify_job(str(code), settings=settings, paper=tmp_path / "paper.md", **given)
-        )
+        [begun] = verify(code, settings=settings, paper=tmp_path / "paper.md", **given)
         assert begun.result.status == "stopped"
         for file in given.values():
             file.unlink()
@@ -381,21 +375,21 @@ def test_a_trial_goes_on_with_the_driver_the_packages_and_the_command_it_began_w
     assert verdict_of(done.path).claims[0].verdict.word == "reproduced"
 
 
-@pytest.mark.parametrize("option", ["run", "carry", "driver", "requirements"])
+@pytest.mark.parametrize("option", ["run", "carry", "beside", "requirements"])
 def test_how_code_is_run_makes_it_another_trial(tmp_path: Path, option: str) -> None:
     code = code_with(tmp_path, lib__py=LIBRARY)
     (tmp_path / "mine.py").write_text(CALLS)
     (tmp_path / "needs.txt").write_text("numpy\n")
-    how = {"run": "python a.py", "carry": ["w.pt"], "driver": tmp_path / "mine.py"}
+    how = {"run": "python a.py", "carry": ("w.pt",), "beside": (tmp_path / "mine.py",)}
     how["requirements"] = tmp_path / "needs.txt"
     settings = settings_for("process", runs_dir=tmp_path / "runs")
 
     def folder(**more: object) -> Path:
-        given = {"settings": settings, "paper": tmp_path / "paper.md", **more}
-        return verify_job(str(code), **given).folder()
+        program = Program(code=str(code), **more)
+        return verify_job(program, settings=settings, paper=tmp_path / "paper.md").folder()
 
     there = folder(**{option: how[option]})
     assert there == folder(**{option: how[option]}) != folder()
-    if isinstance(how[option], Path):
-        how[option].write_text("# other words\npandas\n")
+    if file := {"beside": "mine.py", "requirements": "needs.txt"}.get(option):
+        (tmp_path / file).write_text("# other words\npandas\n")
         assert folder(**{option: how[option]}) != there

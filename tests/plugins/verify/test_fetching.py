@@ -10,6 +10,7 @@ import pytest
 
 from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
+from autoreproduce.job import Program
 from autoreproduce.plugins.verify.fetch_options import Fetch
 from autoreproduce.plugins.verify.fetching import data_addresses, fetched_folder, how_to_fetch
 from autoreproduce.plugins.verify.verify import verify_job
@@ -180,8 +181,8 @@ def test_the_job_reads_what_was_fetched(tmp_path: Path, server: str) -> None:
     code = code_with(tmp_path, f"{server}/points.csv")
     (tmp_path / "paper.md").write_text("# Means\nA mean of 3.96.\n")
     settings = Settings(cache_dir=tmp_path / "cache", runs_dir=tmp_path / "runs", model="any")
-    fetch = Fetch(hosts=("127.0.0.1",))
-    job = verify_job(code, settings=settings, paper=tmp_path / "paper.md", fetch=fetch)
+    fetch, program = Fetch(hosts=("127.0.0.1",)), Program(code=str(code))
+    job = verify_job(program, settings=settings, paper=tmp_path / "paper.md", fetch=fetch)
     assert job.data and (job.data / "points.csv").read_bytes() == POINTS
     with pytest.raises(UsageError, match="leave one of them out"):
-        verify_job(code, settings=settings, paper=tmp_path / "paper.md", fetch=fetch, data=tmp_path)
+        verify_job(program, settings=settings, paper=tmp_path, fetch=fetch, data=tmp_path)

@@ -11,9 +11,10 @@ from test_bad_input import CLAIMS, NOTEBOOK, code_with
 from trial_results import verdict_of
 
 from autoreproduce.files.notebooks import notebook_errors
+from autoreproduce.job import Program
 from autoreproduce.plugins.verify.run_plan import RunPlan
 from autoreproduce.plugins.verify.runnable import declared_packages
-from autoreproduce.plugins.verify.verify import verify_by_model, verify_by_places, verify_job
+from autoreproduce.plugins.verify.verify import verify, verify_job
 from autoreproduce.runner.api_results import Reproduction
 from autoreproduce.sandboxes.package_lists import cap, last_commit
 
@@ -38,7 +39,7 @@ def verified(
             base_url=server.base_url,
             **more,
         )
-        done = verify_by_model(verify_job(str(code), settings=settings, paper=folder / "paper.md"))
+        [done] = verify(code, settings=settings, paper=folder / "paper.md")
         return done, [request.prompt for request in server.requests]
 
 
@@ -187,11 +188,14 @@ def test_without_a_model_any_list_of_the_code_is_read_and_a_way_on_is_named(
         "run": "python main.py",
         "metric_from": ["estimator_mean=stdout:mean"],
     }
-    scored = verify_by_places(verify_job(str(code), **asked))
+    [scored] = verify(code, **asked)
     result = json.loads((scored.path / "result.json").read_text())
     assert (
         "list nothing_there's package in a file, and name that with --requirements"
         in json.dumps(result)
     )
     (code / "pyproject.toml").write_text('[project]\ndependencies = ["nothing-there"]\n')
-    assert verify_job(str(code), **asked).of_program.requirements == code / "pyproject.toml"
+    program = Program(
+        code=str(code), run=asked.pop("run"), metric_from=tuple(asked.pop("metric_from"))
+    )
+    assert verify_job(program, **asked).of_program.requirements == code / "pyproject.toml"

@@ -18,10 +18,11 @@ import autoreproduce
 from autoreproduce import verify
 from autoreproduce.errors import UsageError
 from autoreproduce.files.tree import Tree
+from autoreproduce.job import Program
 from autoreproduce.plugins.verify.handed_in import RunPlan, handed_in_class
 from autoreproduce.plugins.verify.output_places import outputs_of, shown_outputs
 from autoreproduce.plugins.verify.run_patches import RunPatch, patched
-from autoreproduce.plugins.verify.verify import verify_by_model, verify_job
+from autoreproduce.plugins.verify.verify import verify_job
 from autoreproduce.runner.api_results import Reproduction
 from autoreproduce.trials.steps import ExecutionResult
 from autoreproduce.trials.trial import Trial
@@ -80,8 +81,7 @@ def test_code_is_planned_run_and_held_against_its_paper(tmp_path: Path) -> None:
         settings = settings_for(
             "process", runs_dir=tmp_path / "runs", model="any", base_url=server.base_url, seeds=2
         )
-        asked = verify_job(str(code), settings=settings, paper=tmp_path / "paper.md")
-        done = verify_by_model(asked)
+        [done] = verify(code, settings=settings, paper=tmp_path / "paper.md")
         prompts = [request.prompt for request in server.requests]
     assert len(prompts) == len(replies)
     assert "points.csv" in prompts[1] and "Run run_it.py" in prompts[1]
@@ -292,9 +292,7 @@ def test_patches_stand_in_the_report_and_further_runs_have_them(tmp_path: Path) 
         settings = settings_for(
             "process", runs_dir=tmp_path / "runs", model="any", base_url=server.base_url, seeds=2
         )
-        done = verify_by_model(
-            verify_job(str(code), settings=settings, paper=tmp_path / "paper.md")
-        )
+        [done] = verify(code, settings=settings, paper=tmp_path / "paper.md")
     found = verdict_of(done.path)
     assert found and found.claims[0].verdict.repeats == 2
     page = (done.path / "report.html").read_text()
@@ -351,8 +349,8 @@ def test_a_commit_and_large_files_are_named_with_the_code(tmp_path: Path) -> Non
     settings = settings_for("process")
     url = "https://github.com/o/r.git"
     (paper := tmp_path / "paper.md").write_text(PAPER)
-    carry = ["w.pt", "data/*.npz"]
-    asked = verify_job(f"{url}@v1.0", settings=settings, paper=paper, carry=carry)
+    program = Program(code=f"{url}@v1.0", carry=("w.pt", "data/*.npz"))
+    asked = verify_job(program, settings=settings, paper=paper)
     assert asked.of_task.id == "r" and asked.solver == f"code:{url}@v1.0"
     assert asked.of_program.carry == ("w.pt", "data/*.npz")
     solver = handed_in_class(asked.solver.removeprefix("code:"))(settings=settings, budget=None)
@@ -362,8 +360,8 @@ def test_a_commit_and_large_files_are_named_with_the_code(tmp_path: Path) -> Non
 def test_code_or_paper_that_is_missing_is_said_at_once(tmp_path: Path) -> None:
     settings = settings_for("process")
     with pytest.raises(UsageError, match="does not exist"):
-        verify_job(str(tmp_path / "none"), settings=settings, paper=tmp_path)
+        verify_job(Program(code=str(tmp_path / "none")), settings=settings, paper=tmp_path)
     with pytest.raises(UsageError, match="--paper FILE or --arxiv"):
-        verify_job(str(tmp_path), settings=settings)
+        verify_job(Program(code=str(tmp_path)), settings=settings)
     with pytest.raises(UsageError, match="needs all three"):
-        verify_job(str(tmp_path), settings=settings, paper=tmp_path, metric_from=["a=stdout:b"])
+        verify(tmp_path, settings=settings, paper=tmp_path, metric_from=["a=stdout:b"])

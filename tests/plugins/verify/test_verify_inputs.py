@@ -7,11 +7,9 @@ from chat_server import chat_server
 from sandbox_fixtures import settings_for
 
 from autoreproduce.agents.prompts import Prompts
+from autoreproduce.job import Program
 from autoreproduce.plugins.verify.handed_in import whose_numbers
-from autoreproduce.plugins.verify.verify import verify_by_model, verify_job
-
-PLACES = {"run": "python main.py", "claims": ["Ours: mean = 3.9"]}
-PLACES |= {"metric_from": ["ours_mean=stdout:mean"]}
+from autoreproduce.plugins.verify.verify import verify, verify_job
 
 
 def code_in(folder: Path, listed: str | None = None) -> Path:
@@ -39,8 +37,12 @@ def test_without_a_model_the_codes_own_list_of_packages_is_installed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], listed: str | None, taken: bool
 ) -> None:
     code = code_in(tmp_path, listed)
-    given = {"settings": settings_for("process", runs_dir=tmp_path / "runs"), **PLACES}
-    job = verify_job(str(code), paper=tmp_path / "paper.md", **given)  # type: ignore[arg-type]
+    job = verify_job(
+        Program(code=str(code), run="python main.py", metric_from=("ours_mean=stdout:mean",)),
+        claims=["Ours: mean = 3.9"],
+        settings=settings_for("process", runs_dir=tmp_path / "runs"),
+        paper=tmp_path / "paper.md",
+    )
     assert (job.of_program.requirements == code / "requirements.txt") is taken
     unusable = listed is not None and ("-e" in listed or "git+" in listed)
     assert ("own list is installed" in capsys.readouterr().err) is unusable
@@ -55,17 +57,15 @@ def test_the_paper_is_not_asked_about_the_folders_name_or_a_placeholder(
     with chat_server(lambda request: "none_because: it states none") as server:
         settings = given.having(model="scripted", base_url=server.base_url)
         paper = tmp_path / "paper.md"
-        job = verify_job(str(code), settings=settings, paper=paper, experiment=experiment)
-        verify_by_model(job)
+        verify(code, settings=settings, paper=paper, experiment=experiment)
     asked = server.requests[0].prompt
     assert "first_claim" not in asked and "gated-nets" not in asked and "Data:" not in asked
     assert f"numbers that the paper states for {experiment or 'this experiment'}:" in asked
 
 
 def test_the_name_of_an_address_is_no_experiment_either() -> None:
-    job = verify_job(
-        "https://github.com/a/gated.git", settings=settings_for("process"), arxiv="2310.06625"
-    )
+    program = Program(code="https://github.com/a/gated.git")
+    job = verify_job(program, settings=settings_for("process"), arxiv="2310.06625")
     assert job.of_program.name == "gated"
     about = whose_numbers(job.of_task, job.of_program)
     text = Prompts().render("context/task", task=about)
