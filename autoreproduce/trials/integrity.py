@@ -142,7 +142,7 @@ def _missing(task: Task, seen: RunEvidence) -> list[str]:
         why = f" ({seen.served.reason})" if seen.served else ""
         found.append(
             f"the method learns, and no weights were called{why}: hand in weights.npz "
-            "and predict.py"
+            "and predict.py (docs/handing-in.md)"
         )
     elif task.learns and seen.served and seen.served.unbroken:
         found.append(f"the weights could not be perturbed: {seen.served.unbroken}")

@@ -169,7 +169,9 @@ def load_task(task_id: str, profile: str = "small") -> Task:
         dataset=file.dataset,
         metric=file.metric,
         claims=claims_under(file, profile, size).model_dump(mode="json", exclude_defaults=True),
-        instruction=f"{file.instruction.strip()}\n\n{size.instruction.strip()}".strip(),
+        instruction="\n\n".join(
+            filter(None, map(str.strip, (file.instruction, size.instruction, _hand_in(file))))
+        ),
         profile=profile,
         stand_in=size.stand_in,
         preprocess=text_of(path, file.preprocess),
@@ -189,6 +191,29 @@ def load_task(task_id: str, profile: str = "small") -> Task:
         recomputes=(path / "metric.py").exists(),
         number_cannot_tell=size.number_cannot_tell,
         notes=[*file.notes, *size.notes],
+    )
+
+
+def _hand_in(file: TaskFile) -> str:
+    """What a solver is asked to leave beside its predictions, so that a number can be clean."""
+    if not file.learns or file.served is None:
+        return ""
+    asked = file.served
+    data = file.loader or "the data code"
+    inputs = (
+        f"`inputs` holds {', '.join(f'`{name}`' for name in asked.inputs)}, as {data} gives "
+        f"{'them' if len(asked.inputs) > 1 else 'it'}"
+        if asked.inputs
+        else "`inputs` is empty"
+    )
+    return (
+        "Hand in what was learnt, beside the predictions: the number is computed again from it. "
+        "`main.py` saves `weights.npz`, numeric arrays by name (no pickle) with all that a "
+        "prediction needs, the data's scaling and the model's sizes too. `predict(weights, inputs)`"
+        " in `predict.py`, or in `method.py`, takes both as dictionaries of NumPy arrays and "
+        f"returns what {file.predictions} holds as `{asked.array}`; {inputs}. It's called in a "
+        "fresh process with your modules, without data or a GPU, and gives what was saved: seed "
+        "what it samples."
     )
 
 

@@ -98,6 +98,13 @@ def test_the_folder_is_whole(task_id):
     ).profiles:
         task = reproducebench.load_task(task_id, profile)
         assert task.instruction and task.title and task.metric.definition and task.digest
+        served = reproducebench.task_file(reproducebench.folder_of(task)).served
+        asked = (
+            ["weights.npz", "predict(weights, inputs)", f"as `{served.array}`"] if served else []
+        )
+        assert all(
+            words in task.instruction for words in [*asked, *(served.inputs if served else ())]
+        )
         assert len(reproducebench.points(task).points) == 5
         assert reproducebench.rubric(task).method
         assert task.reference is not None

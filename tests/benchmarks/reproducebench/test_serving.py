@@ -64,13 +64,19 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Task:
 
 
 def measured(
-    task: Task, at: Path, train: str, body: str, after: str = "", main: str = MAIN
+    task: Task,
+    at: Path,
+    train: str,
+    body: str,
+    after: str = "",
+    main: str = MAIN,
+    module: str = "predict",
 ) -> Measurement:
     """What comes of a program that hands in its weights."""
     skip_without_bubblewrap()
     (at / "program").mkdir()
     (at / "program" / "main.py").write_text(main.format(train=train, after=after))
-    (at / "program" / "predict.py").write_text(PREDICT.format(body=body))
+    (at / "program" / f"{module}.py").write_text(PREDICT.format(body=body))
     settings = {"cache_dir": at / "cache", "runs_dir": at / "runs", "sandbox": "bubblewrap"}
     job = Job(
         task=task,
@@ -87,8 +93,12 @@ def measured(
 
 
 @pytest.mark.slow
-def test_the_number_of_the_weights_counts_and_rests_on_them(tiny: Task, tmp_path: Path) -> None:
-    found = measured(tiny, tmp_path, LEAST_SQUARES, LINEAR)
+@pytest.mark.parametrize("module", ["predict", "method"])
+def test_the_number_of_the_weights_counts_and_rests_on_them(
+    tiny: Task, tmp_path: Path, module: str
+) -> None:
+    main = MAIN.replace("from predict", f"from {module}")
+    found = measured(tiny, tmp_path, LEAST_SQUARES, LINEAR, main=main, module=module)
     assert found.served is not None and found.served.value == found.value
     assert found.served.broken is not None and found.value is not None
     assert found.served.broken > 10 * found.value
