@@ -34,8 +34,9 @@ def main() -> None:
     parser.add_argument("--profile", default="small")
     parser.add_argument("--runs", type=Path, default=Path("runs/bounds"))
     parser.add_argument("--sandbox", default="bubblewrap")
+    parser.add_argument("--cpus", type=float, default=2.0)
     asked = parser.parse_args()
-    settings = Settings.model_validate({"sandbox": asked.sandbox})
+    settings = Settings.model_validate({"sandbox": asked.sandbox, "cpus": asked.cpus})
     task = find_task(asked.task, asked.profile)
     task = ReproduceBench(ReproduceBench.Options()).prepare(task, settings.cache_dir, print)
     pairs: dict[str, list[float]] = {}

@@ -19,16 +19,21 @@ def saved(path: Path, name: str = "prediction") -> Array:
         return np.asarray(file[name])
 
 
-def residuals(one: Array, other: Array, truth: Array) -> float:
+def residuals(one: Array, other: Array, truth: Array, *, unshrunk: bool = False) -> float:
     """Correlation of the errors of two predictions of real numbers, each of the shape of `truth`.
 
     Taken sample by sample (along the first axis) and averaged, so that no large sample decides.
+    `unshrunk`: of what is left of errors without their parts along the truth and along the truths'
+    mean, for exact answers that are drawn to their mean err along these as a network does.
     """
-    found = []
+    found, middle = [], truth.mean(0, dtype=np.float64).ravel()
     for mine, yours, true in zip(one, other, truth, strict=True):
-        errors = [(each.astype(np.float64) - true).ravel() for each in (mine, yours)]
-        lengths = [float(np.linalg.norm(error)) for error in errors]
-        found.append(float(errors[0] @ errors[1]) / (lengths[0] * lengths[1] or 1.0))
+        errors = np.stack([(each.astype(np.float64) - true).ravel() for each in (mine, yours)], 1)
+        if unshrunk:
+            along, _ = np.linalg.qr(np.stack([true.ravel(), middle], 1))
+            errors -= along @ (along.T @ errors)
+        lengths = np.linalg.norm(errors, axis=0)
+        found.append(float(errors[:, 0] @ errors[:, 1]) / float(lengths.prod() or 1.0))
     return float(np.mean(found))
 
 

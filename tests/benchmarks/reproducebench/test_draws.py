@@ -139,6 +139,17 @@ def test_agreement_is_one_for_the_same_and_falls_with_other_errors() -> None:
     assert overlap(np.array([[3, 4]]), np.array([[4, -1]])) == 0.5
 
 
+def test_exact_answers_drawn_to_their_mean_agree_with_no_network_that_is_drawn_there_too() -> None:
+    rng = np.random.default_rng(0)
+    middle = rng.normal(size=50)
+    truth, missed = middle + rng.normal(size=(200, 50)), 0.2 * rng.normal(size=(200, 50))
+    drawn = truth + 0.1 * (middle - truth)
+    network, again = drawn + missed, drawn + missed + 0.1 * rng.normal(size=truth.shape)
+    assert residuals(drawn, network, truth) > 0.3
+    assert abs(residuals(drawn, network, truth, unshrunk=True)) < 0.1
+    assert residuals(again, network, truth, unshrunk=True) > 0.8
+
+
 def test_tdgnn_draws_splits_whose_test_nodes_are_the_same_and_withholds_these(
     tmp_path: Path,
 ) -> None:
