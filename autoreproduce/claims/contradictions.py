@@ -30,8 +30,9 @@ _UNSURE = re.compile(
     r"\b(?:not|no|never|nor|neither|fails?|unlike|without|hardly|almost|nearly|about|around|roughly"
     r"|approximately|except|but|although|though|whereas|while|however|second|among|unless|if|would"
     r"|could|may|might|should|expect\w*|original\w*|reported|previous\w*|prior|average\w*|most|some"
-    r"|often|sometimes|usually|typically|generally|comparable|similar\w*|competitive|respectively)\b"
-    r"|n't\b|~|≈",
+    r"|often|sometimes|usually|typically|generally|comparable|similar\w*|competitive|respectively"
+    r"|after|before|behind|nominal|target|desired|suppose|assum\w+|hypothes\w+|whether|earlier"
+    r"|et al)\b|n't\b|~|≈|\?$",
     re.IGNORECASE,
 )
 _BEATS = re.compile(
@@ -70,6 +71,20 @@ _STATED = re.compile(
 _CHANGE = re.compile(
     r"\b(?:by|than|from|differences?|differs?|reduc\w+|improv\w+|increas\w+|decreas\w+|gains?|drops?"
     r"|more|less|times|fold|ratio|relative|gap|points?|fewer|over|between|range|above|below)\b",
+    re.IGNORECASE,
+)
+_CONDITION = re.compile(  # "with 50 samples", "for small n", "in Figure 3"
+    r"\b(?:with|for|under|at|when|using|in|on|within|given)\s+(?:(?:the|an?|its|our)\s+)?"
+    r"(?P<what>[^,.;()]+)",
+    re.IGNORECASE,
+)
+_ANY = (
+    rf"(?:all|every|each|both|terms|this|that|here|table|best|worst|{_LEAST}|{_GREATEST}|{_LESS}"
+    rf"|{_MORE})\b|[+-]?[\d.]++(?: %)?+(?! ?[a-z])"
+)
+_STATISTIC = re.compile(
+    r"\b(?:median|std|standard (?:error|deviation)|variance|quantile|minimum|maximum|min|max"
+    r"|initial|training|validation|relative|normali[sz]ed)\b",
     re.IGNORECASE,
 )
 
@@ -152,7 +167,7 @@ class _Grid:
         """What the table says against a sentence."""
         words = f" {name_of(sentence)} "
         rows = _named(self.rows, words)
-        if not rows:
+        if not rows or self._is_of_others(sentence):
             return []
         made = [
             *self._order(sentence),
@@ -160,6 +175,19 @@ class _Grid:
             *self._number(sentence, words, rows),
         ]
         return [Contradiction(what, (sentence, told)) for what, told in made]
+
+    def _is_of_others(self, sentence: str) -> bool:
+        """Whether it names a condition or a statistic that the table doesn't."""
+        names = {*self.rows, *self.columns, *map(name_of, self.table.names)}
+        said = name_of(" ".join((self.table.caption, *self.columns, *self.rows)))
+        if any(name_of(one[0]) not in said for one in _STATISTIC.finditer(sentence)):
+            return True
+        for found in _CONDITION.finditer(sentence):
+            what = name_of(found["what"])
+            known = any(f"{what} ".startswith(f"{name} ") for name in names)
+            if not (known or re.match(_ANY, what) or what.partition(" ")[0] in said.split()):
+                return True
+        return False
 
     def _number(self, sentence: str, words: str, rows: list[str]) -> Iterator[tuple[str, str]]:
         """One row, one column, one number, and it is another."""

@@ -23,6 +23,7 @@ from autoreproduce.trials.measurement import Measurement
 from autoreproduce.trials.result import Result
 
 SURE_DIGITS, LEAST_DIGITS = 4, 3
+MORE_DIGITS = 2  # of a literal than of what is printed of it: others are π, or a coincidence
 LARGEST = 500_000  # characters of one source file
 _COMPARES = re.compile(r"assert|close|approx|equal|expect|[=!<>]=", re.IGNORECASE)
 _NAMED = re.compile(
@@ -52,10 +53,23 @@ def printed_constants(
         key: place
         for key, value in wanted.items()
         for literal, place in literals.items()
-        if same_number(abs(value), literal)
+        if _prints(literal, abs(value))
     }
     most = len(found) > 1 and 2 * len(found) > len(single)
     return {key: at for key, at in found.items() if most or _digits(single[key]) >= SURE_DIGITS}
+
+
+def _prints(literal: float, value: float) -> bool:
+    """Whether a program that has the literal prints this value: as it is, as a fraction or a
+    percentage, or rounded (0.88314 as 0.8831).
+    """
+    digits = _digits(value)
+    rounded = digits < _digits(literal) <= digits + MORE_DIGITS
+    forms = (literal, literal / 100, literal * 100)
+    return any(
+        same_number(value, one) or (rounded and same_number(value, float(f"{one:.{digits}g}")))
+        for one in forms
+    )
 
 
 def printed_with_their_names(

@@ -36,6 +36,23 @@ def test_what_differs_between_runs_was_computed() -> None:
     assert printed_constants({"main.py": PRINTED}, {"a": [94.31, 94.31]}) != {}
 
 
+@pytest.mark.parametrize(
+    ("text", "value", "printed"),
+    [
+        ("print(f'{0.88314:.4f}')", 0.8831, True),
+        ("acc = 88.31\nprint(acc / 100)", 0.8831, True),
+        ("print(round(100 * 0.883149, 2))", 88.31, True),
+        ("print(8.8314)", 0.8831, False),
+        ("pi = 3.14159265358979", 3.142, False),
+        ("print(0.8836)", 0.8831, False),
+    ],
+)
+def test_a_constant_may_be_printed_rounded_or_as_a_share(
+    text: str, value: float, printed: bool
+) -> None:
+    assert bool(printed_constants({"main.py": text}, {"a": [value]})) is printed
+
+
 def test_one_number_of_three_digits_may_be_a_coincidence() -> None:
     files = {"main.py": "RATE = 0.125\nprint(0.453)\nprint(0.211)"}
     assert printed_constants(files, {"a": [0.125], "b": [3.1], "c": [0.7134]}) == {}
