@@ -56,6 +56,18 @@ class Alternative(Frozen):
     )
 
 
+class Cut(Frozen):
+    """Where a run that was shortened says how many, and of what."""
+
+    words: Name
+    file: str = Field(
+        "", description='the driver\'s, if they stand there; "": the command has them'
+    )
+    replicates: bool = Field(
+        False, description="they are simulated data sets or other draws behind each number"
+    )
+
+
 class Choice(Frozen):
     """One decision. `key` names the usual setting that it sets, if it is one.
 
@@ -75,20 +87,8 @@ class Choice(Frozen):
         (), description="of one that may move a number: what else it may be"
     )
     cited: str = Field("", description="of an open one: the cited paper that would settle it")
-    at: str = Field(
-        "",
-        description="of a run that was shortened: the words of its command that say how many",
-        exclude_if=lambda words: not words,
-    )
-    file: str = Field(
-        "",
-        description='the driver\'s, if these words stand there; "": the command has them',
-        exclude_if=lambda name: not name,
-    )
-    replicates: bool = Field(
-        False,
-        description="of seeds: they are simulated data sets or other draws behind each number",
-        exclude_if=lambda replicates: not replicates,
+    cut: Cut | None = Field(
+        None, description="of a run that was shortened", exclude_if=lambda cut: cut is None
     )
 
     @model_validator(mode="after")
@@ -179,7 +179,7 @@ def shortened_of(claim: str, choices: Sequence[Choice]) -> list[Choice]:
     found = [
         one
         for one in choices
-        if one.at and one.key == "seeds" and one.scaled_down and claim in one.claims
+        if one.cut and one.key == "seeds" and one.scaled_down and claim in one.claims
     ]
     return sorted(found, key=lambda one: one.factor or 0)
 

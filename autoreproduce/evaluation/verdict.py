@@ -71,11 +71,11 @@ def moving(choices: Sequence[Choice], run: SeedRun, shorter: Sequence[ShorterRun
 
     moved = [
         one.model_copy(update={"claims": tuple(name for name in one.claims if not stays(name))})
-        if one.at
+        if one.cut
         else one
         for one in choices
     ]
-    return [one for one in moved if one.claims or not one.at]
+    return [one for one in moved if one.claims or not one.cut]
 
 
 def _giving(name: str, shorter: Sequence[ShorterRun]) -> Sequence[ShorterRun]:
@@ -89,10 +89,9 @@ def _shortened(
     name: str, choices: Sequence[Choice], shorter: Sequence[ShorterRun]
 ) -> Shortened | None:
     """Of how many draws fewer than the paper's a claim's number is."""
-    found = shortened_of(name, choices)
-    if not found:
+    first = next(iter(shortened_of(name, choices)), None)
+    if first is None or first.cut is None:
         return None
-    first = found[0]
     numbers = sorted(
         (share_of(first, one.share), one.run.metrics[name]) for one in _giving(name, shorter)
     )
@@ -100,7 +99,7 @@ def _shortened(
         what=first.what,
         paper=int(first.due),
         run=int(first.value),
-        replicates=first.replicates,
+        replicates=first.cut.replicates,
         shorter=tuple(numbers),
     )
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoreproduce.claims.check import count_claimed
-from autoreproduce.claims.choices import Choice, instead, with_count
+from autoreproduce.claims.choices import Choice, Cut, instead, with_count
 from autoreproduce.claims.claim import CLAIMS, ClaimedTable, ClaimsFile, claims_of
 from autoreproduce.claims.differences import Audit, Difference, Effect, Replacement
 from autoreproduce.claims.user_claims import claims_of_task
@@ -228,9 +228,9 @@ def shorter_runs(
     """The runs with still fewer draws, where a claim's verdict hangs on them, within the time that
     alternatives have. Raises SandboxError if no sandbox works.
     """
-    cut = [one for one in choices if one.at]
-    names = {name for one in cut for name in one.claims}
-    if not cut or repeater is None or repeater.outside is None or minutes.none:
+    fewer = [(one, one.cut) for one in choices if one.cut]
+    names = {name for one, _ in fewer for name in one.claims}
+    if not fewer or repeater is None or repeater.outside is None or minutes.none:
         return []
     told = [one for one in judge(runs).claims if one.claim.id in names]
     if not any(one.verdict.word in TELLS_MORE for one in told):
@@ -239,7 +239,7 @@ def shorter_runs(
     repeater.trial.phase(SHORTER_PHASE)
     for share in SHARES:
         before = found[-1].run if found else runs[0]
-        with_fewer = _with_share(cut, repeater, repeater.outside, share)
+        with_fewer = _with_share(fewer, repeater, repeater.outside, share)
         if with_fewer is None or before.seconds > left:  # it takes less than the one before
             break
         name = f"{share:g} of what the run has"
@@ -255,22 +255,22 @@ def shorter_runs(
 
 
 def _with_share(
-    cut: Sequence[Choice], repeater: Repeater, outside: OutsideRun, share: float
+    fewer: Sequence[tuple[Choice, Cut]], repeater: Repeater, outside: OutsideRun, share: float
 ) -> Repeater | None:
     """The program with a share of what each of these was shortened to; None where one of them would
     be none at all.
     """
     command, changed = outside.command, dict[str, str]()
-    for one in cut:
+    for one, cut in fewer:
         count = share_of(one, share)
-        words = with_count(one.at, share_of(one, 1), count)
-        if count < (2 if one.replicates else 1) or not words:
+        words = with_count(cut.words, share_of(one, 1), count)
+        if count < (2 if cut.replicates else 1) or not words:
             return None
-        if one.file:
-            text = changed.get(one.file, repeater.files.get(one.file, ""))
-            changed[one.file] = instead(text, one.at, words)
+        if cut.file:
+            text = changed.get(cut.file, repeater.files.get(cut.file, ""))
+            changed[cut.file] = instead(text, cut.words, words)
         else:
-            command = instead(command, one.at, words)
+            command = instead(command, cut.words, words)
     return replace(repeater, outside=replace(outside, command=command), changed=changed)
 
 

@@ -178,7 +178,7 @@ def test_the_words_of_a_count_with_another(words: str, had: int, count: int, fou
 def test_only_what_a_plan_shortened_is_noise() -> None:
     known = {"what": "seeds", "key": "seeds", "value": 3, "kind": "stated", "place": "Section 4"}
     of_plan = Choice.model_validate(
-        {**known, "paper": 10, "why": "time", "at": "--n 3", "claims": ["a"]}
+        {**known, "paper": 10, "why": "time", "cut": {"words": "--n 3"}, "claims": ["a"]}
     )
     mild = of_plan.model_copy(update={"value": 2})
     of_model = Choice.model_validate({**known, "paper": 10, "why": "time"})

@@ -16,8 +16,7 @@ CUT = Choice.model_validate(
         "why": "so that the run ends in its time",
         "paper": 10000,
         "claims": ["size"],
-        "at": "--reps 160",
-        "replicates": True,
+        "cut": {"words": "--reps 160", "replicates": True},
     }
 )
 

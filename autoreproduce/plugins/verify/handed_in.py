@@ -23,7 +23,7 @@ from autoreproduce.agents.prompts import Prompts
 from autoreproduce.agents.structured import read_object, read_structured
 from autoreproduce.audit import audit
 from autoreproduce.audit.reach import KINDS, PROSE
-from autoreproduce.claims.choices import CHOICES, Choice, says
+from autoreproduce.claims.choices import CHOICES, Choice, Cut, says
 from autoreproduce.claims.differences import cut
 from autoreproduce.claims.withholding import Withholding
 from autoreproduce.content import folder
@@ -259,9 +259,11 @@ class HandedInCode:
                 why=words,
                 paper=one.paper,
                 claims=tuple(names),
-                at=one.at,
-                file="" if any(says(line, one.at) for line in lines) else DRIVER,
-                replicates=one.kind == "replicates",
+                cut=Cut(
+                    words=one.at,
+                    file="" if any(says(line, one.at) for line in lines) else DRIVER,
+                    replicates=one.kind == "replicates",
+                ),
             )
             found += [made_so] if names else []
         return found
