@@ -138,7 +138,7 @@ def plan(
 
     Without a model it says what the paper's text shows, and what an experiment may take.
     """
-    from autoreproduce.cli.console.attempts import options_typed
+    from autoreproduce.cli.console.attempts import options_of_plan
     from autoreproduce.cli.console.estimates import print_plan_preview
     from autoreproduce.cli.console.papers import print_plan
     from autoreproduce.models.budget import Budget
@@ -150,7 +150,7 @@ def plan(
         return
     named = ["--arxiv" if source.arxiv else "--paper", paper]
     planned = plan_paper(source, settings, budget, note_to_stderr, data)
-    print_plan(planned, json, ["autoreproduce", *named, *options_typed("plan", paper)])
+    print_plan(planned, json, ["autoreproduce", *named, *options_of_plan(paper)])
 
 
 @app.command()

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from autoreproduce.config import Settings
 from autoreproduce.errors import PaperError
-from autoreproduce.papers.outside_reader import LONGEST, program_path, run_reader
+from autoreproduce.papers.outside_reader import program_path, run_reader
 
 LARGEST = 64 * 2**20  # bytes of its answer
 
@@ -94,7 +94,7 @@ def read_by_docling(settings: Settings, pdf: Path, folder: Path) -> Path:
     command += ["--from", "pdf", "--to", "json", "--no-ocr", "--image-export-mode", "placeholder"]
     if settings.papers.docling_models is not None:
         command += ["--artifacts-path", str(settings.papers.docling_models)]
-    run_reader([*command, "--output", str(output)], "Docling", pdf, folder / "docling.log", LONGEST)
+    run_reader([*command, "--output", str(output)], "Docling", pdf, folder / "docling.log")
     answer = output / f"{pdf.stem}.json"
     if not answer.is_file():
         raise PaperError(f"Docling made nothing of {pdf}", fix="try --pdf-reader own")

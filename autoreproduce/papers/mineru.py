@@ -58,7 +58,7 @@ def executable() -> str:
 def _by_process(tier: str, pdf: Path, folder: Path) -> str:
     output = folder / "mineru.part.md"
     command = [executable(), "parse", str(pdf), "-o", str(output), "--tier", tier]
-    run_reader(command, "MinerU", pdf, folder / "mineru.log", LONGEST)
+    run_reader(command, "MinerU", pdf, folder / "mineru.log")
     if not output.is_file():
         raise PaperError(f"MinerU made nothing of {pdf}", fix="try --pdf-reader own")
     text = output.read_text(encoding="utf-8", errors="replace")

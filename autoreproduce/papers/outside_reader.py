@@ -33,9 +33,9 @@ def program_path(program: str, reader: str, extra: str) -> str:
     return found
 
 
-def run_reader(command: list[str], reader: str, pdf: Path, log: Path, longest: float) -> None:
+def run_reader(command: list[str], reader: str, pdf: Path, log: Path) -> None:
     """Run a reader on `pdf`; what it prints goes to `log`. Raises PaperError if it fails, or does
-    not finish within `longest` seconds.
+    not finish within LONGEST seconds.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w", encoding="utf-8") as output:
@@ -43,10 +43,10 @@ def run_reader(command: list[str], reader: str, pdf: Path, log: Path, longest: f
             command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
         )
         try:
-            code = process.wait(longest)
+            code = process.wait(LONGEST)
         except subprocess.TimeoutExpired:
             raise PaperError(
-                f"{reader} did not finish {pdf} in {longest:.0f} s", fix="try --pdf-reader own"
+                f"{reader} did not finish {pdf} in {LONGEST:.0f} s", fix="try --pdf-reader own"
             ) from None
         finally:
             with contextlib.suppress(ProcessLookupError):

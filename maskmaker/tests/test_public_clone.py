@@ -18,7 +18,8 @@ from stand_in import write_ratings
 
 from autoreproduce.config import Settings
 from autoreproduce.plugins.autoexperiment.dataset import Dataset, load_dataset
-from autoreproduce.plugins.autoexperiment.locating import Located, locate
+from autoreproduce.plugins.autoexperiment.functions import Function
+from autoreproduce.plugins.autoexperiment.locating import locate
 from autoreproduce.plugins.autoexperiment.masking import Variant, mask, stub
 from autoreproduce.plugins.autoexperiment.python_source import PythonSource
 from autoreproduce.plugins.autoexperiment.selection import counts, select_tasks, task_of
@@ -63,9 +64,7 @@ def test_the_lists_are_what_the_rows_make(public_dataset: Dataset) -> None:
 
 
 def replace_lists(dataset: Dataset) -> Dataset:
-    return Dataset(
-        dataset.folder, (), dataset.papers, {}, dataset.metadata, dataset.faults, dataset.splits
-    )
+    return Dataset(dataset.folder, dataset.papers, {}, dataset.faults, dataset.splits)
 
 
 def test_its_faults_are_those_that_are_known(public_dataset: Dataset) -> None:
@@ -76,7 +75,7 @@ def test_its_faults_are_those_that_are_known(public_dataset: Dataset) -> None:
 def test_all_functions_of_its_code_are_masked_and_restored(public_dataset: Dataset) -> None:
     placed = 0
     for paper in public_dataset.papers.values():
-        assert all(isinstance(place, Located) for place in locate(paper).values())
+        assert all(isinstance(found, Function) for found in locate(paper).values())
         placed += len(paper.functions)
         for path in paper.code.rglob("*.py"):
             source = PythonSource(path.read_bytes(), path.name)

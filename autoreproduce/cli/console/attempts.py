@@ -143,13 +143,13 @@ def command_line() -> str:
     return shlex.join(["python", "-m", "autoreproduce", *given])
 
 
-def options_typed(command: str, named: str) -> list[str]:
-    """What the user typed after `command` beside `named`, as another command takes it too."""
+def options_of_plan(paper: str) -> list[str]:
+    """What the user typed after `plan` beside the paper, as another command takes it too."""
     given = sys.argv[1:]
-    if command not in given or named not in given:
+    if "plan" not in given or paper not in given:
         return []
-    rest = given[given.index(command) + 1 :]
-    rest.remove(named)
+    rest = given[given.index("plan") + 1 :]
+    rest.remove(paper)
     return [word for word in rest if word not in ("--json", "--dry-run", "--")]
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from markdown_it.rules_inline import StateInline
 
 MARKDOWN_LIMIT = 60_000
+WIDTH = 400  # characters of a line that is shown
 _MATH = (("$$", "$$"), ("\\[", "\\]"), ("\\(", "\\)"), ("$", "$"))
 
 
@@ -40,10 +41,10 @@ class DiffLine:
     text: str
 
 
-def fold(text: str, head: int = 30, tail: int = 50, width: int = 400) -> Folded:
-    """Head and tail of a text, each line cut at `width` characters."""
+def fold(text: str, head: int = 30, tail: int = 50) -> Folded:
+    """Head and tail of a text, each line cut at WIDTH characters."""
     lines = (
-        [cut(line, width) for line in clean(text).rstrip("\n").split("\n")] if text.strip() else []
+        [cut(line, WIDTH) for line in clean(text).rstrip("\n").split("\n")] if text.strip() else []
     )
     if len(lines) <= head + tail:
         return Folded("\n".join(lines), "", 0, len(lines))
@@ -59,10 +60,10 @@ def cut(line: str, width: int) -> str:
     )
 
 
-def between(old: str, new: str, limit: int = 400) -> list[DiffLine]:
+def between(old: str, new: str) -> list[DiffLine]:
     """The unified diff of two texts."""
     lines = list(difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=2))
-    return diff_lines("\n".join(lines[2:]), limit)  # without the two lines that name files
+    return diff_lines("\n".join(lines[2:]))  # without the two lines that name files
 
 
 def diff_lines(diff: str, limit: int = 400) -> list[DiffLine]:

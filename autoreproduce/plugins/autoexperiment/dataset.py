@@ -69,8 +69,6 @@ class MaskedPaper:
 
     id: str
     title: str
-    github: str
-    environment: str
     folder: Path
     functions: tuple[MaskRow, ...]
     experiments: tuple[Experiment, ...]
@@ -103,10 +101,8 @@ class Dataset:
     """All papers, the listed tasks as rows by n and combined id, and the faults met in reading."""
 
     folder: Path
-    generations: tuple[str, ...]  # E, L: by the names of the lists
     papers: dict[str, MaskedPaper]
     listed: dict[int, dict[str, Row]]
-    metadata: dict[str, Row]
     faults: Faults
     splits: Mapping[str, str] = field(default_factory=dict)
 
@@ -119,7 +115,7 @@ def load_dataset(folder: Path) -> Dataset:
     root = find_root(folder)
     check_tree(root)
     faults = Faults()
-    listed, generations = read_lists(root, faults)
+    listed = read_lists(root, faults)
     main = {str(row.get("paper_id", "")): row for row in read_csv(root / "mlrc_main.csv", faults)}
     functions, experiments = _functions(root, faults), _experiments(root, faults)
     papers = {}
@@ -132,10 +128,7 @@ def load_dataset(folder: Path) -> Dataset:
         faults.add(
             "missing paper", paper_id, "mlrc_main.csv", f"names {paper_id}, which has no folder"
         )
-    metadata = {str(row.get("combined_id")): row for row in read_csv(root / "metadata.csv", faults)}
-    return Dataset(
-        root, generations, papers, listed, metadata, faults, read_splits(root, list(papers))
-    )
+    return Dataset(root, papers, listed, faults, read_splits(root, list(papers)))
 
 
 def _functions(root: Path, faults: Faults) -> dict[str, dict[str, Row]]:
@@ -179,8 +172,6 @@ def _paper(
     return MaskedPaper(
         path.name,
         str(main.get("Title", "")),
-        str(main.get("github", "")),
-        str(main.get("conda_env", "")),
         path,
         _mask_rows(path, functions.get(path.name, {}), faults),
         tuple(counted or own),

@@ -39,13 +39,12 @@ def combined_id(paper_id: str, func_ids: tuple[str, ...]) -> str:
     return f"{paper_id}_{','.join(func_ids)}"
 
 
-def read_lists(root: Path, faults: Faults) -> tuple[dict[int, dict[str, Row]], tuple[str, ...]]:
-    """The rows of the lists by n and combined id, and the generations of their names (E, L).
+def read_lists(root: Path, faults: Faults) -> dict[int, dict[str, Row]]:
+    """The rows of the lists by n and combined id.
 
     A list that holds no task, and an n without a list in a public set, are faults.
     """
     listed: dict[int, dict[str, Row]] = {}
-    generations = set()
     for path in sorted(root.glob("mlrc_n*.jsonl")):
         match = LIST.fullmatch(path.name)
         rows = read_jsonl(path, faults) if match else []
@@ -57,7 +56,6 @@ def read_lists(root: Path, faults: Faults) -> tuple[dict[int, dict[str, Row]], t
                 "holds no task: those of this n are made from the rows",
             )
             continue
-        generations.add("E" if match[1] == "=" else "L")
         n, of_n = int(match[2]), listed.setdefault(int(match[2]), {})
         for number, row in enumerate(rows, 1):
             ids = ids_of(row.get("func_ids"))
@@ -80,4 +78,4 @@ def read_lists(root: Path, faults: Faults) -> tuple[dict[int, dict[str, Row]], t
             f"mlrc_n={n}.jsonl",
             "is missing: the tasks of this n are made from the rows",
         )
-    return listed, tuple(sorted(generations))
+    return listed

@@ -7,8 +7,7 @@ lines would give two of them the same function.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from autoreproduce.errors import SourceError
 from autoreproduce.plugins.autoexperiment.dataset import MaskedPaper, MaskRow
@@ -21,18 +20,9 @@ from autoreproduce.plugins.autoexperiment.masking import (
 from autoreproduce.plugins.autoexperiment.python_source import PythonSource
 
 
-@dataclass(frozen=True)
-class Located:
-    """A row's function in its file. `doubt`: why another could be meant; "" if none can."""
-
-    source: PythonSource
-    function: Function
-    doubt: str = ""
-
-
-def locate(paper: MaskedPaper) -> dict[str, Located | SourceError]:
+def locate(paper: MaskedPaper) -> dict[str, Function | SourceError]:
     """Every row's function by func_id, or the reason why there is none."""
-    found: dict[str, Located | SourceError] = {}
+    found: dict[str, Function | SourceError] = {}
     sources: dict[str, PythonSource | SourceError] = {}
     for row in paper.functions:
         if row.file not in sources:
@@ -45,24 +35,18 @@ def locate(paper: MaskedPaper) -> dict[str, Located | SourceError]:
         source = sources[file]
         if isinstance(source, PythonSource):
             functions = _in_order(rows, namesakes(source.functions, name))
-            for row, function in zip(rows, functions, strict=False):
-                found[row.func_id] = Located(source, function, _doubt(row, function, source))
+            found |= {row.func_id: one for row, one in zip(rows, functions, strict=False)}
     return found
 
 
-def wanted_of(
-    paper: MaskedPaper,
-    rows: Sequence[MaskRow],
-    located: Mapping[str, Located | SourceError] | None = None,
-) -> list[Wanted]:
+def wanted_of(paper: MaskedPaper, rows: Sequence[MaskRow]) -> list[Wanted]:
     """The functions of these rows for `masking.mask_files`. Raises SourceError if one has none."""
-    located = located or locate(paper)
-    wanted = []
+    located, wanted = locate(paper), []
     for row in rows:
-        place = located[row.func_id]
-        if isinstance(place, SourceError):
-            raise place
-        wanted.append(Wanted(row.file, place.function.address, None, row.description, row.passage))
+        function = located[row.func_id]
+        if isinstance(function, SourceError):
+            raise function
+        wanted.append(Wanted(row.file, function.address, None, row.description, row.passage))
     return wanted
 
 
@@ -76,14 +60,15 @@ def _source_of(paper: MaskedPaper, file: str) -> PythonSource | SourceError:
         return error
 
 
-def _located_alone(paper: MaskedPaper, row: MaskRow, source: PythonSource) -> Located | SourceError:
+def _located_alone(
+    paper: MaskedPaper, row: MaskRow, source: PythonSource
+) -> Function | SourceError:
     """The function of one row, by the set's own address if it has one."""
     address = paper.made.addresses.get(row.func_id) if paper.made else None
     try:
-        function = source.find(address or row.name, row.header_line or row.line_start)
+        return source.find(address or row.name, row.header_line or row.line_start)
     except SourceError as error:
         return error
-    return Located(source, function, "" if address else _doubt(row, function, source))
 
 
 def _rows_of_namesakes(paper: MaskedPaper) -> dict[tuple[str, str], list[MaskRow]]:
@@ -124,12 +109,3 @@ def _cost(row: MaskRow, function: Function) -> int:
     """How far a function's first and last line are from the row's."""
     last = row.line_end or function.last_line
     return abs(function.line - _row_line(row)) + abs(function.last_line - last)
-
-
-def _doubt(row: MaskRow, function: Function, source: PythonSource) -> str:
-    alike = namesakes(source.functions, row.name)
-    line = _row_line(row)
-    if len(alike) < 2 or function.line <= line <= function.last_line:
-        return ""
-    names = ", ".join(f"{each.address} (line {each.line})" for each in alike)
-    return f"line {line} is not in {function.address}, which is taken; candidates are {names}"

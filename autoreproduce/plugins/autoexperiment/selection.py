@@ -44,8 +44,6 @@ class MaskedTask:
     solution: str
     gold: dict[str, Any]
     exp_ids: tuple[str, ...] = ()
-    split: str = "test"
-    listed: bool = False
 
     @property
     def id(self) -> str:
@@ -108,28 +106,15 @@ def select_tasks(
     ids: Sequence[str] = (),
     which: Literal["listed", "all"] = "listed",
     sample: int | None = None,
-    seed: int = 0,
-    split: str | None = None,
-    papers: Sequence[str] = (),
 ) -> list[MaskedTask]:
     """The chosen tasks, in the dataset's order.
 
     `ids` are combined ids, and then nothing else counts. Else for each n: the listed tasks if the
-    dataset lists some, or all combinations; of these a sample of so many, drawn with `seed`, the
-    same on every machine. Raises UsageError for an unknown id, paper or n.
+    dataset lists some, or all combinations; of these a sample of so many, the same on every
+    machine. Raises UsageError for an unknown id or n.
     """
     if ids:
         return [task_of(dataset, each) for each in dict.fromkeys(ids)]
-    if unknown := [each for each in papers if each not in dataset.papers]:
-        raise UsageError(
-            f"the dataset has no paper {unknown[0]}", fix=f"it has {', '.join(dataset.papers)}"
-        )
-    chosen = [
-        paper
-        for paper in dataset.papers.values()
-        if (not papers or paper.id in papers)
-        and (split is None or dataset.splits.get(paper.id) == split)
-    ]
     found: list[MaskedTask] = []
     for each in dict.fromkeys(n):
         if not 0 <= each <= largest_n(dataset):
@@ -137,18 +122,16 @@ def select_tasks(
                 f"no paper has {each} functions to mask",
                 fix=f"n goes from 0 to {largest_n(dataset)}",
             )
-        drawn = None if sample is None else (sample, seed)
-        names = list(_task_names(dataset, chosen, each, which, drawn))
-        found += [task_of(dataset, name) for name in _sampled(names, sample, f"{seed} {each}")]
+        names = list(_task_names(dataset, each, which, sample))
+        found += [task_of(dataset, name) for name in _sampled(names, sample, f"0 {each}")]
     return found
 
 
 def task_of(dataset: Dataset, name: str) -> MaskedTask:
     """The task of a combined id, as listed in the dataset or from its rows. Raises UsageError."""
     paper, rows = _paper_and_rows(dataset, name)
-    split = dataset.splits.get(paper.id, "test")
     row = dataset.listed.get(len(rows), {}).get(name)
-    if row is not None and (task := _listed_task(paper, row, split)) is not None:
+    if row is not None and (task := _listed_task(paper, row)) is not None:
         return task
     reached = _depending(paper, rows)
     if not reached:
@@ -161,10 +144,10 @@ def task_of(dataset: Dataset, name: str) -> MaskedTask:
     ]
     gold = {f"Experiment {number}": each.result for number, each in enumerate(reached, 1)}
     ids = tuple(each.exp_id for each in reached)
-    return MaskedTask(paper, rows, "".join(texts) + ANSWER, "".join(lines), gold, ids, split)
+    return MaskedTask(paper, rows, "".join(texts) + ANSWER, "".join(lines), gold, ids)
 
 
-def _listed_task(paper: MaskedPaper, row: Row, split: str) -> MaskedTask | None:
+def _listed_task(paper: MaskedPaper, row: Row) -> MaskedTask | None:
     try:
         gold = read_value(row.get("results"))
     except ValueError:
@@ -189,8 +172,6 @@ def _listed_task(paper: MaskedPaper, row: Row, split: str) -> MaskedTask | None:
         str(row.get("solution", "")),
         gold,
         tuple(each.exp_id for each in reached) if same else (),
-        split,
-        listed=True,
     )
 
 
@@ -232,29 +213,23 @@ def _count(paper: MaskedPaper, n: int) -> int:
     return comb(len(paper.functions), n) - (comb(useless, n) if n else 0)
 
 
-def _task_names(
-    dataset: Dataset,
-    papers: Sequence[MaskedPaper],
-    n: int,
-    which: str,
-    sample: tuple[int, int] | None,
-) -> Iterator[str]:
+def _task_names(dataset: Dataset, n: int, which: str, sample: int | None) -> Iterator[str]:
     listed = dataset.listed.get(n, {})
-    for paper in papers:
+    for paper in dataset.papers.values():
         if which == "listed" and listed:
             yield from (name for name in listed if name.rpartition("_")[0] == paper.id)
         else:
             yield from _combinations(paper, n, sample)
 
 
-def _combinations(paper: MaskedPaper, n: int, sample: tuple[int, int] | None) -> Iterator[str]:
+def _combinations(paper: MaskedPaper, n: int, sample: int | None) -> Iterator[str]:
     ids = [each.func_id for each in paper.functions]
     needed = _needed(paper)
     if not paper.experiments:
         return
     if sample is not None and comb(len(ids), n) > FEW:
-        seed = f"{sample[1]} {paper.id} {n}"
-        chosen: Iterator[tuple[str, ...]] = iter(_random_combinations(ids, n, sample[0], seed))
+        seed = f"0 {paper.id} {n}"
+        chosen: Iterator[tuple[str, ...]] = iter(_random_combinations(ids, n, sample, seed))
     else:
         chosen = combinations(ids, n)
     yield from (combined_id(paper.id, each) for each in chosen if not n or needed & set(each))

@@ -263,7 +263,7 @@ def _write_proven(
     """Choose the tasks of each n, prove each, and write lists and proofs."""
     dataset = load_dataset(asked.out)
     paper = dataset.papers[asked.paper_id]
-    alone = Dataset(dataset.folder, (), {paper.id: paper}, {}, {}, dataset.faults, dataset.splits)
+    alone = Dataset(dataset.folder, {paper.id: paper}, {}, dataset.faults, dataset.splits)
     wanted = [n for n in dict.fromkeys((0, *asked.n)) if n <= len(paper.functions)]
     tasks = select_tasks(alone, wanted, which="all", sample=asked.sample)
     leaks = gold_on_disk(code, golds)

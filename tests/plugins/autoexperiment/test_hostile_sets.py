@@ -37,7 +37,7 @@ def test_a_set_reads_back_what_a_formula_was_and_a_spreadsheet_does_not(tmp_path
         for row in cells((tmp_path / name).read_bytes().decode()):
             assert not [cell for cell in row if cell[:1] in ("=", "+", "-", "@")]
     paper = load_dataset(tmp_path).papers["p"]
-    assert (paper.title, paper.github) == ("-title", "@me")
+    assert paper.title == "-title"
     assert paper.experiments == (experiment,)
 
 
