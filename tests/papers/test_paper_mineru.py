@@ -100,7 +100,7 @@ def test_a_process_that_fails(pdf, tmp_path, monkeypatch):
 
 def test_a_process_that_hangs_is_ended_with_its_children(pdf, tmp_path, monkeypatch):
     a_program(tmp_path, monkeypatch, f"sleep 60 & echo $! > {tmp_path}/child\nwait\n")
-    monkeypatch.setattr("autoreproduce.papers.mineru.LONGEST", 0.5)
+    monkeypatch.setattr("autoreproduce.papers.outside_reader.LONGEST", 0.5)
     with pytest.raises(PaperError, match="did not finish"):
         read_by_mineru(Settings(pdf_reader="mineru"), pdf, tmp_path / "out")
     child = int((tmp_path / "child").read_text())

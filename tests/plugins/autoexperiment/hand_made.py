@@ -34,7 +34,7 @@ def hand_made(folder: Path, source: str, *names: str, seeds: int = 0) -> MaskedT
         addresses=dict(zip(ids, names, strict=True)),
         timeout=30,
     )
-    paper = MaskedPaper("p", "", "", "", folder / "p", rows, (experiment,), made)
+    paper = MaskedPaper("p", "", folder / "p", rows, (experiment,), made)
     solution = f"echo Experiment 1\n{experiment.solution}\n"
     return MaskedTask(paper, rows, "", solution, {"Experiment 1": golds["0"]}, ("0",))
 
