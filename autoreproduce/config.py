@@ -70,7 +70,7 @@ class ModelSettings(SettingsSection):
         None, "your server (OpenAI's protocol, or Anthropic's)", f"{ASKS} doctor", resumes=True
     )
     api_key: SecretStr | None = setting(None, "from the environment only", resumes=True)
-    temperature: float | None = setting(None, "the provider's default if unset", ASKS)
+    temperature: float | None = setting(None, "the provider's default if unset", ASKS, ge=0, le=10)
     max_output_tokens: int = setting(16_000, "longest reply", ASKS, ge=1)
     context_tokens: int | None = setting(
         None, "its context, reply included; longer papers are shortened", ASKS, ge=4_000
@@ -78,7 +78,7 @@ class ModelSettings(SettingsSection):
     request_timeout: float = setting(
         600.0, "seconds one answer may take", ASKS, resumes=True, gt=0, le=86_400
     )
-    max_retries: int = setting(6, "of a call that fails for a while", ASKS, resumes=True)
+    max_retries: int = setting(6, "of a call that fails for a while", ASKS, resumes=True, ge=0)
     price: str | None = setting(
         None,
         "for unlisted models: INPUT,CACHED,OUTPUT dollars per million tokens",
@@ -273,7 +273,9 @@ class Settings(SettingsSection):
         "small, or full as in the paper",
         "reproduce lineage score calibrate prepare reference mcp export attacks",
     )
-    seed: int = setting(0, "seed of the programs", "reproduce verify reference discriminate")
+    seed: int = setting(
+        0, "seed of the programs", "reproduce verify reference discriminate", ge=0, le=2**32 - 1
+    )
     seeds: int = setting(
         1,
         "runs of the final program, each with its own seed",

@@ -150,7 +150,7 @@ def one_line(error: TyperException) -> UsageError:
             f"{path.split(' ', 1)[-1]} has no option {option}",
             fix=f"{belongs}`{path} {ALL}` shows what it takes",
         )
-    message = " ".join(error.format_message().split()).rstrip(".")
+    message = " ".join(error.format_message().split()).rstrip(".").replace("Value error, ", "")
     extra = re.search(r"unexpected extra arguments?(?:\(s\))? \((.+)\)", message)
     if extra and ctx and any("--paper" in each.opts for each in ctx.command.params):
         from autoreproduce.papers.places import option_for

@@ -79,6 +79,11 @@ def _write_differences(trial: "Trial", issue: bool, sarif_file: Path | None) -> 
             fix="verify the code with a model: autoreproduce verify CODE --paper FILE --model NAME",
         )
     if sarif_file is not None:
+        if sarif_file.is_dir() or not sarif_file.parent.is_dir():
+            raise UsageError(
+                f"--sarif {sarif_file} cannot be written",
+                fix="name a file in a folder that's there",
+            )
         write_whole(sarif_file, sarif(result))
         print(sarif_file)
     if issue:

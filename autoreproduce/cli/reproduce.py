@@ -21,6 +21,7 @@ from autoreproduce.cli.options import (
     settings_options,
 )
 from autoreproduce.config import Settings
+from autoreproduce.errors import UsageError
 
 if TYPE_CHECKING:
     from autoreproduce.runner.api_results import Reproduction
@@ -30,8 +31,18 @@ PaperFile = Annotated[
     Path | None, typer.Option(help="the paper: a file, folder, FOLDER:MAIN.tex or repository")
 ]
 TrialFolder = Annotated[Path | None, typer.Option(help="the trial's folder")]
+
+
+def _is_there(data: Path | None) -> Path | None:
+    """Also of a dry run, which doesn't open it."""
+    if data is not None and not str(data).startswith("hf:") and not data.is_dir():
+        raise UsageError(f"--data {data} isn't a folder", fix="name the folder that holds the data")
+    return data
+
+
 DataFolder = Annotated[
-    Path | None, typer.Option(help="a folder of data you have, or hf:OWNER/NAME")
+    Path | None,
+    typer.Option(help="a folder of data you have, or hf:OWNER/NAME", callback=_is_there),
 ]
 TrialNumber = Annotated[
     int, typer.Option(min=1, help="which attempt of the same command", rich_help_panel=ADVANCED)

@@ -160,19 +160,19 @@ def read_outside_run(folder: Path) -> OutsideRun | None:
     return found
 
 
-def read_beside(paths: Sequence[Path]) -> dict[str, str]:
-    """The texts of `--beside` by file name. Raises UsageError for what is no text file."""
+def read_beside(paths: Sequence[Path], option: str = "--beside") -> dict[str, str]:
+    """The texts of `option` by file name. Raises UsageError for what is no text file."""
     found: dict[str, str] = {}
     for path in paths:
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(
-                f"--beside {path} cannot be read ({error})", fix="name a text file"
+                f"{option} {path} cannot be read ({error})", fix="name a text file"
             ) from None
         if path.name in found or len(text) > LARGEST:
             raise UsageError(
-                f"--beside {path} has the name of another one, or over {LARGEST:,} bytes",
+                f"{option} {path} has the name of another one, or over {LARGEST:,} bytes",
                 fix="name small files of different names",
             )
         found[path.name] = text

@@ -6,8 +6,9 @@ import os
 import re
 import shutil
 import tarfile
+import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import IO, Literal
 
@@ -59,7 +60,7 @@ MOST_FIGURES = 40
 MOST_FILES = 20_000
 PICTURES = (".pdf", ".png", ".jpg", ".jpeg")
 LEAST_LATEX = 1500  # characters: less is a wrapper around a PDF, not a paper
-ARCHIVES = (".tar.gz", ".tgz", ".tar", ".gz")
+ARCHIVES = (".tar.gz", ".tgz", ".tar", ".gz", ".zip")
 TABLES_SECONDS = 20.0
 UNKNOWN_ENCODING = (
     "its letters for certain",
@@ -96,7 +97,8 @@ def read_file(file: Path, folder: Path) -> Paper:
         check_tree(file, PaperError)
         return _read_by_name(main_file(file), folder, file)
     if not file.is_file():
-        raise PaperError(f"{file} does not exist", fix=f"give the paper as {KINDS}")
+        wrong = "is no file" if file.exists() else "does not exist"
+        raise PaperError(f"{file} {wrong}", fix=f"give the paper as {KINDS}")
     if file.name.lower().endswith(ARCHIVES):
         kind = unpack(file, folder / "source")
         if kind == "pdf":
@@ -462,28 +464,36 @@ def unpack(archive: Path, folder: Path) -> Kind:
         return "pdf"
     try:
         if tarfile.is_tarfile(archive):
-            _unpack_tar(archive, folder)
+            with tarfile.open(archive) as tar:  # a link or a device has no content
+                members = ((one.name, tar.extractfile(one) if one.isreg() else None) for one in tar)
+                _unpack_members(members, archive, folder)
+        elif zipfile.is_zipfile(archive):
+            with zipfile.ZipFile(archive) as zipped:
+                files = (one for one in zipped.infolist() if not one.is_dir())
+                _unpack_members(
+                    ((one.filename, zipped.open(one)) for one in files), archive, folder
+                )
         elif head.startswith(b"\x1f\x8b"):
             return _unpack_gzip(archive, folder)
         else:
-            raise _refusal(archive, "is neither tar, gzip nor PDF")
+            raise _refusal(archive, "is neither tar, zip, gzip nor PDF")
     except DAMAGED_ARCHIVE as error:
         raise _refusal(archive, f"is damaged ({error})") from error
     return "tex"
 
 
-def _unpack_tar(archive: Path, folder: Path) -> None:
+def _unpack_members(
+    members: Iterable[tuple[str, IO[bytes] | None]], archive: Path, folder: Path
+) -> None:
     left = LARGEST_SOURCE
-    with tarfile.open(archive) as tar:
-        for number, member in enumerate(tar):
-            target = _inside(folder, member.name, archive)
-            if number >= MOST_UNPACKED:
-                raise _refusal(archive, f"holds over {MOST_UNPACKED} files")
-            source = tar.extractfile(member) if member.isreg() else None
-            if source is None:  # a link or a device
-                continue
-            target.parent.mkdir(parents=True, exist_ok=True)
-            left -= _copy(source, target, left, archive)
+    for number, (name, source) in enumerate(members):
+        target = _inside(folder, name, archive)
+        if number >= MOST_UNPACKED:
+            raise _refusal(archive, f"holds over {MOST_UNPACKED} files")
+        if source is None or name.startswith("__MACOSX/"):
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        left -= _copy(source, target, left, archive)
 
 
 def _unpack_gzip(archive: Path, folder: Path) -> Kind:

@@ -286,7 +286,7 @@ def test_a_slip_ends_with_2_and_help_with_0() -> None:
         ([*OWN, "--sandbox", "dokcer", *LIVE], "unknown sandbox 'dokcer': did you mean docker?"),
         ([*OWN, "--solver", "autoreproduc"], "did you mean autoreproduce?"),
         ([*OWN, "--coder", "tool", *LIVE], "did you mean tools?"),
-        ([*OWN, "--require", "reproducd"], "'--require'"),
+        ([*OWN, "--require", "reproducd"], "'--require': 'reproducd' is not one of"),
         (["--task", "Darcy", "--model", "tape:nowhere.jsonl"], "cannot be read"),
         (["--task", "Darcy", "--model", "openai:gpt-5"], "OPENAI_API_KEY"),
         (["--task", "Darcy", "--model", "acme:one"], "unknown"),
@@ -294,6 +294,10 @@ def test_a_slip_ends_with_2_and_help_with_0() -> None:
         (["--task", "Darcy", "--model", "openia:gpt-5", "--dry-run"], "did you mean openai?"),
         (["--task", "Darcy", "--out", "there", "--trial", "2"], "leave one of them out"),
         (["--task", "Darcy", "--k", "99"], "setting k"),
+        ([*OWN, "--seed", "-1"], "setting seed: "),
+        ([*OWN, "--temperature", "nan"], "setting temperature: "),
+        ([*OWN, "--max-retries", "-1"], "setting max_retries: "),
+        ([*OWN, "--data", "nowhere", "--dry-run"], "--data nowhere isn't a folder"),
         (["--task", "Darcy", "--base-url", "http://127.0.0.1:1/v1"], "--model NAME"),
     ],
 )
@@ -303,6 +307,23 @@ def test_bad_input_is_a_line_or_three_that_name_the_fix(
     message = run("reproduce", *arguments)
     assert said in message
     assert message.count("\n") in (0, 2) and all(len(line) < 400 for line in message.split("\n"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["export", "harbor", "lsm", "--out", "file"], "--out file isn't a folder"),
+        (["suite", "reproducebench", "--out", "file", "--model", "tape"], "another with --out"),
+        (["plan", "file"], "of a kind that cannot be read"),
+        (["verify", ".", "--paper", "p.md", "--run", "x", "--driver", "none.py"], "--driver none"),
+        (["verify", ".", "--paper", "p.md", "--data", "none", "--dry-run"], "--data none isn't"),
+        (["plan", "p.md", "--data", "none", "--dry-run"], "--data none isn't a folder"),
+    ],
+)
+def test_bad_input_of_other_commands_too(arguments: list[str], said: str, in_folder: Path) -> None:
+    (in_folder / "file").write_text("x")
+    (in_folder / "p.md").write_text("# A paper\n\nWords.\n")
+    assert said in run(*arguments)
 
 
 PAPER = ("--paper", "paper.md")

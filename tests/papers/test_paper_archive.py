@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import tarfile
+import zipfile
 
 import pytest
 from latex_maker import FILES, gz, tar_gz
@@ -13,6 +14,14 @@ from pdf_maker import paper_pdf
 from autoreproduce.errors import PaperError
 from autoreproduce.papers import files
 from autoreproduce.papers.files import unpack
+
+
+def zipped(members: dict[str, bytes]) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return out.getvalue()
 
 
 @pytest.fixture
@@ -36,6 +45,16 @@ def test_a_tar_of_a_paper(unpacked, tmp_path):
     assert names(tmp_path) == ["only.tex"]
 
 
+def test_a_zip_as_editors_in_the_browser_give_it(unpacked, tmp_path):
+    assert unpacked(zipped({**FILES, "folder/": b"", "__MACOSX/._main.tex": b"x"})) == "tex"
+    assert names(tmp_path) == sorted(FILES)
+    texts = []
+    for name, data in (("paper.zip", zipped(FILES)), ("paper.tgz", tar_gz(FILES))):
+        (tmp_path / name).write_bytes(data)
+        texts.append(files.read_file(tmp_path / name, tmp_path / "read").text)
+    assert texts[0] and texts[0] == texts[1]
+
+
 def test_one_gzipped_file(unpacked, tmp_path):
     assert unpacked(gz(b"\\documentstyle{article}")) == "tex"
     assert names(tmp_path) == ["main.tex"]
@@ -54,6 +73,8 @@ def test_a_pdf(unpacked, tmp_path):
 def test_no_file_leaves_the_folder(unpacked, tmp_path, name):
     with pytest.raises(PaperError, match="outside its folder"):
         unpacked(tar_gz({"ok.tex": b"x", name: b"evil"}))
+    with pytest.raises(PaperError, match="outside its folder"):
+        unpacked(zipped({"ok.tex": b"x", name: b"evil"}))
     assert not list(tmp_path.rglob("*evil*"))
 
 
@@ -84,10 +105,14 @@ def test_bombs(unpacked, tmp_path, monkeypatch):
         unpacked(gzip.compress(b"x" * (3 << 20)))
     with pytest.raises(PaperError, match="unpacks to over 1 MB"):
         unpacked(tar_gz({f"{n}.tex": b"\0" * (1 << 19) for n in range(4)}))
+    with pytest.raises(PaperError, match="unpacks to over 1 MB"):
+        unpacked(zipped({f"{n}.tex": b"\0" * (1 << 19) for n in range(4)}))
     assert sum(path.stat().st_size for path in tmp_path.rglob("*.tex")) <= 2 << 20
     monkeypatch.setattr(files, "MOST_UNPACKED", 10)
     with pytest.raises(PaperError, match="over 10 files"):
         unpacked(tar_gz({f"{n}.tex": b"" for n in range(20)}))
+    with pytest.raises(PaperError, match="over 10 files"):
+        unpacked(zipped({f"{n}.tex": b"" for n in range(20)}))
 
 
 DAMAGED = {
@@ -96,6 +121,7 @@ DAMAGED = {
     "head": b"\x1f\x8b\x08",
     "tar": tar_gz(FILES)[:400],
     "gz": gz(b"x" * 999)[:20],
+    "zip": zipped(FILES)[:-9],
 }
 
 

@@ -54,6 +54,8 @@ def export(
     settings: Settings,
 ) -> None:
     """Write trials as Inspect AI's logs, or tasks as Harbor's."""
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"--out {out} isn't a folder", fix="name the folder to write into")
     if kind == "inspect":
         from autoreproduce.plugins.integrations.inspect_export import export_trials
 

@@ -180,9 +180,15 @@ def mark_of(folder: Path) -> dict[str, Any]:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder with all above it. Raises TrialError if it cannot be made."""
+    """Make a folder with all above it. Raises TrialError if it cannot be made, UsageError if a file
+    has its name.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise UsageError(
+            f"cannot make {folder} ({error.strerror})", fix="name another with --out"
+        ) from None
     except OSError as error:
         raise TrialError(
             f"cannot make {folder} ({error.strerror})",

@@ -595,7 +595,7 @@ def _given_files(program: Program) -> tuple[Sequence[str], str]:
     can't be read.
     """
     packages = read_requirements(program.requirements) if program.requirements else ()
-    return packages, "".join(read_beside(program.beside).values())
+    return packages, "".join(read_beside(program.beside, "--driver").values())
 
 
 def _given(trial: Trial) -> Path:

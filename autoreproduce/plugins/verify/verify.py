@@ -128,7 +128,7 @@ def verify_job(
     if run and re.search(r"\bDATA_DIR\b", run) and data is None:
         raise UsageError("--run names $DATA_DIR, and there are no data", fix="add --data FOLDER")
     for driver in program.beside:
-        read_beside([driver])
+        read_beside([driver], "--driver")
         run = run or f"python {driver.name if program.metric_from else DRIVER}"
     if program.requirements:
         read_requirements(program.requirements)

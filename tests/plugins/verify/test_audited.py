@@ -77,6 +77,9 @@ def test_a_leak_is_named_run_and_said_first(tmp_path: Path) -> None:
     assert (
         "> over the test rows alone" in issue and "test = ROWS[:]" in issue and "3.5 → 4.5" in issue
     )
+    for nowhere in (tmp_path, tmp_path / "none" / "found.sarif"):
+        ran = CliRunner().invoke(app, ["report", str(done.path), "--sarif", str(nowhere)])
+        assert isinstance(ran.exception, UsageError) and "--sarif" in str(ran.exception)
     printed("--sarif", str(tmp_path / "found.sarif"))
     sarif = json.loads((tmp_path / "found.sarif").read_text())
     [found] = sarif["runs"][0]["results"]
