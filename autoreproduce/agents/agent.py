@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from autoreproduce.agents.prompts import Prompts, Withholds
     from autoreproduce.agents.shared_replies import SharedReplies
     from autoreproduce.config import ModelSettings, Settings
+    from autoreproduce.models import Models, Role
     from autoreproduce.models.budget import Budget
     from autoreproduce.trials.journal import Journal
 
@@ -114,6 +115,21 @@ class Agent:
         self.context = LearntContext(journal, model_name)
         self.withhold: Withholds | None = None  # the gate to the code agent and to reviews
         self.shortened: dict[str, float] = {}  # by prompt, the share of the paper that fitted
+
+    @classmethod
+    def of(
+        cls,
+        models: Models,
+        role: Role,
+        prompts: Prompts,
+        journal: Journal,
+        budget: Budget,
+        settings: Settings,
+        shared: SharedReplies | None = None,
+    ) -> Agent:
+        """The agent of a role, played by its model. Raises UsageError without one."""
+        model, name = models.chat(role), models.name(role)
+        return cls(role, model, name, prompts, journal, budget, settings, shared)
 
     def ask(self, name: str, *, pictures: Sequence[str] = (), **variables: Any) -> str:
         """The reply to the prompt `name`. Raises ReplyError if it stays empty or cut off."""

@@ -178,8 +178,8 @@ class LastLook:
         said: Sequence[str],
         findings: Sequence[str],
     ) -> Look:
-        names = (self.models.chat("research"), self.models.research_name)
-        agent = Agent("research", *names, Prompts(), self.trial, self.budget, self.settings)
+        given = (Prompts(), self.trial, self.budget, self.settings)
+        agent = Agent.of(self.models, "research", *given)
         paper = read_plain(self.trial.folder / "paper/paper.md", LARGEST_PAPER)
         ran = found.readings.results if found.readings is not None else ()
         opened = readings_of(self.trial.folder) if laboratory is not None else []

@@ -48,18 +48,12 @@ class AutoReproduce:
         workspace = Workspace(trial.folder)
         at_work = bool(trial.steps) and trial.steps[-1].phase in (CODING, CHANGES)
         workspace.go_on() if at_work else workspace.open()
-        shared = (Prompts(), trial, self.budget, self.settings)
+        given = (Prompts(), trial, self.budget, self.settings)
         context = Context(
             task=task,
             settings=self.settings,
-            research=Agent(
-                "research",
-                models.chat("research"),
-                models.research_name,
-                *shared,
-                shared=shared_replies(trial),
-            ),
-            code=Agent("code", models.chat("code"), models.code_name, *shared),
+            research=Agent.of(models, "research", *given, shared=shared_replies(trial)),
+            code=Agent.of(models, "code", *given),
             sandbox=sandbox,
             trial=trial,
             workspace=workspace,

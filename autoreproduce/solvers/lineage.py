@@ -38,9 +38,8 @@ class Lineage:
 
         trial.phase("paper")
         paper = paper_of(trial, task, self.settings, self.paper_file)
-        shared = (Prompts(), trial, self.budget, self.settings)
-        research = Agent("research", models.chat("research"), models.research_name, *shared)
-        code = Agent("code", models.chat("code"), models.code_name, *shared)
+        given = (Prompts(), trial, self.budget, self.settings)
+        research, code = Agent.of(models, "research", *given), Agent.of(models, "code", *given)
         trial.phase("paper_lineage")
         summary = extract(paper.body, SUMMARY_CHARACTERS)
         entries = build_lineage(task, paper, summary, research, code, trial, self.settings)

@@ -86,15 +86,7 @@ class Agentic(MaskedSolver):
                 ContextEditingMiddleware(edits=[ClearToolUsesEdit(trigger=1, keep=WINDOW // 2)])
             ]
         if self.settings.masked.history == "summary":
-            writer = Agent(
-                "code",
-                models.chat("code"),
-                models.code_name,
-                self.prompts,
-                trial,
-                self.budget,
-                self.settings,
-            )
+            writer = Agent.of(models, "code", self.prompts, trial, self.budget, self.settings)
 
             def so_far(messages: Sequence[Any]) -> str:
                 shown = [(each.type, plain(each)) for each in messages if plain(each) != first]

@@ -51,15 +51,7 @@ class Agentless(MaskedSolver):
         """Ask for each function and put it in; a reply without it leaves the stub, and the harness
         says so.
         """
-        agent = Agent(
-            "code",
-            models.chat("code"),
-            models.code_name,
-            self.prompts,
-            trial,
-            self.budget,
-            self.settings,
-        )
+        agent = Agent.of(models, "code", self.prompts, trial, self.budget, self.settings)
         with tempfile.TemporaryDirectory(prefix="autoexperiment-") as pristine:
             # Prompts are made from the task as it was given: the same on a resume.
             self.lay_out(masked, Path(pristine))

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from autoreproduce.contracts import Sandbox
-    from autoreproduce.models import Models, Role
+    from autoreproduce.models import Models
     from autoreproduce.plugins.autoexperiment.selection import MaskedTask
     from autoreproduce.trials.trial import Trial
 
@@ -200,11 +200,12 @@ class MaskedLoop(MaskedSolver):
         workspace.go_on() if by_coder and trial.steps else workspace.open()
         about = [f"{row.name} {row.description}" for row in masked.functions]
         how = self.settings.masked.retrieval
+        given = (self.prompts, trial, self.budget, self.settings)
         bench = MaskedBench(
             self.task,
             self.settings,
-            self._agent("research", models, trial),
-            self._agent("code", models, trial),
+            Agent.of(models, "research", *given),
+            Agent.of(models, "code", *given),
             sandbox,
             trial,
             workspace,
@@ -229,17 +230,6 @@ class MaskedLoop(MaskedSolver):
         else:
             bench.write(files, "the functions masked")
         return bench
-
-    def _agent(self, role: Role, models: Models, trial: Trial) -> Agent:
-        return Agent(
-            role,
-            models.chat(role),
-            models.name(role),
-            self.prompts,
-            trial,
-            self.budget,
-            self.settings,
-        )
 
 
 def _take(bench: MaskedBench, masked: MaskedTask, number: int) -> None:

@@ -161,10 +161,7 @@ class BaselineSolver:
         paper = paper_of(trial, task, self.settings, self.paper_file)
         withhold = withholding_of(task)
         paper = withhold.paper(paper)
-        chat = models.chat("code")
-        agent = Agent(
-            "code", chat, models.code_name, self.prompts, trial, self.budget, self.settings
-        )
+        agent = Agent.of(models, "code", self.prompts, trial, self.budget, self.settings)
         bench = BaselineBench(
             task,
             self.settings,

@@ -24,7 +24,7 @@ from autoreproduce.files.bounded import parse_python
 from autoreproduce.method.literature_review import paper_of, review_literature
 from autoreproduce.method.paper_lineage import LineageEntry, build_lineage, render
 from autoreproduce.method.workbench import Workbench
-from autoreproduce.models import Models, Role
+from autoreproduce.models import Models
 from autoreproduce.models.budget import Budget
 from autoreproduce.models.tokens import rough_tokens
 from autoreproduce.papers import Paper
@@ -86,13 +86,9 @@ class RepositoryLoop:
         workspace = Workspace(trial.folder)
         workspace.open()
         prompts = Prompts(folder("prompts") / "repository", folder("prompts"))
-
-        def agent(role: Role) -> Agent:
-            model, name = models.chat(role), models.name(role)
-            return Agent(role, model, name, prompts, trial, self.budget, self.settings)
-
+        given = (prompts, trial, self.budget, self.settings)
+        research, code = Agent.of(models, "research", *given), Agent.of(models, "code", *given)
         paper = self._paper(task, trial)
-        research, code = agent("research"), agent("code")
         trial.phase("literature_review")
         summaries = review_literature(task, paper, research, trial, self.settings)
         bench = RepositoryBench(

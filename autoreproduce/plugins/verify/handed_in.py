@@ -151,9 +151,8 @@ class HandedInCode:
         self.handed = trial.record.job.program or self.handed
         prompts = Prompts(folder("prompts") / "verify", folder("prompts"))
         shared = (trial, self.budget, self.settings)
-        chat, name = models.chat("research"), models.name("research")
-        research = Agent("research", chat, name, Prompts(), *shared)
-        agent = Agent("research", chat, name, prompts, *shared)
+        research = Agent.of(models, "research", Prompts(), *shared)
+        agent = Agent.of(models, "research", prompts, *shared)
         trial.phase("paper")
         paper = read_paper(
             self.settings,
