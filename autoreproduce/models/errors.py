@@ -29,7 +29,7 @@ _CONTEXT = re.compile(
     rf"|{_PROMPT}(?=[^.\n]*(?:token|length|text))[^.\n]{{0,90}}"
     r"(?:exceed|more than|\d ?> ?\d|must (?:be|have) (?:<|less|fewer|at most|under))"
     r"|max(?:imum)?[ _-](?:prompt|input|model)[ _-](?:length|len|tokens)"
-    r"|range of input length|input token count|model token limit"
+    r"|range of input length|exceed max_num_tokens|input token count|model token limit"
     r"|too many (?:total |input |prompt )*(?:tokens|text bytes)"
     r"|room for \d+ tokens|string with maximum length \d{6,}|expected maxLength: \d+, actual"
     rf"|reduce (?:the |your )?(?:length|size|number)[^.\n]{{0,40}}{_PROMPT}",

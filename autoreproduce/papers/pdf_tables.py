@@ -89,7 +89,10 @@ def _table_at(
     if len(valued) < 2:
         return None
     rows = rows[: valued[-1] + 1]
-    heads, body = rows[: valued[0]], rows[valued[0] :]
+    first = valued[0]
+    if first > 1 and _is_section(rows[first - 1]) and any(map(_is_section, rows[first:])):
+        first -= 1  # the first section's name isn't one more heading
+    heads, body = rows[:first], rows[first:]
     columns = _columns(body)
     if columns is None or not heads or not _place_headings(heads, columns, rules):
         return None
@@ -97,11 +100,17 @@ def _table_at(
     return PlacedTable(text, _html(heads, body), (*taken, *lines_of))
 
 
+def _is_section(row: PlacedRow) -> bool:
+    return len(row.cells) == 1 and not row.cells[0].is_value
+
+
 def _caption_and_rows(
     caption: TextLine, lines: Sequence[TextLine], below: bool
 ) -> tuple[str, list[TextLine], list[PlacedRow]]:
     """The whole caption, its lines, and the page's rows from it on, outwards."""
     rows = _rows([line for line in lines if line is not caption])
+    level = [one for one in lines if abs(one.bottom - caption.bottom) < 0.35 * caption.size]
+    others = [one for one in level if one is not caption and caption_parts(one.text)]
     under = [row for row in rows if row.bottom < caption.bottom - 0.3 * caption.size]
     text, taken, at = caption.text, [caption], caption
     for row in under:
@@ -123,7 +132,7 @@ def _caption_and_rows(
         ]
     else:
         chosen = [row for row in reversed(rows) if row.bottom > caption.bottom + 0.3 * caption.size]
-    return text, taken, _adjoining(at if below else caption, chosen, taken, below)
+    return text, taken, _adjoining(at if below else caption, chosen, taken, below, others)
 
 
 def _rows(lines: Sequence[TextLine]) -> list[PlacedRow]:
@@ -138,12 +147,16 @@ def _rows(lines: Sequence[TextLine]) -> list[PlacedRow]:
 
 
 def _adjoining(
-    caption: TextLine, rows: Sequence[PlacedRow], taken: list[TextLine], below: bool
+    caption: TextLine,
+    rows: Sequence[PlacedRow],
+    taken: list[TextLine],
+    below: bool,
+    others: Sequence[TextLine],
 ) -> list[PlacedRow]:
     """The rows next to a caption without a gap, up to prose, in the caption's column of the page:
-    between the sentences that stand beside it.
+    between the sentences and the `others`, captions, that stand beside it.
     """
-    prose = [line for row in rows for line in row.lines if _is_prose(line)]
+    prose = [*others, *(line for row in rows for line in row.lines if _is_prose(line))]
     low = max((one.right for one in prose if one.right < caption.left), default=0.0)
     high = min((one.left for one in prose if one.left > caption.right), default=10.0**6)
     found: list[PlacedRow] = []

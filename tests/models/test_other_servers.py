@@ -334,6 +334,7 @@ def test_a_refusal_is_the_text() -> None:
         "Unable to submit request because the input token count is 40000 but model only supports up "
         "to 32768.",  # Vertex
         "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 129024]",
+        "The sum of prompt length (9000.0) and query length (4000) should not exceed max_num_tokens",
         "Please reduce the length of the messages or completion. Current length is 9000 while limit "
         "is 8192",  # Cerebras
         "the number of input tokens 5000 cannot exceed the total tokens limit 4096 for this model",

@@ -50,6 +50,31 @@ HEAD = [(72.0, "Model"), (200.0, "Rivers"), (270.0, "Lakes"), (340.0, "Hills")]
 DENSE = [(72.0, "Dense"), (200.0, "0.411"), (270.0, "0.368"), (340.0, "0.502")]
 
 
+def test_the_name_of_a_first_section_is_no_heading(tmp_path):
+    grown = [(72.0, "Dense"), (200.0, "0.31"), (270.0, "0.26"), (340.0, "0.40")]
+    rows = [HEAD, [(72.0, "Small models")], DENSE, [(72.0, "Large models")], grown]
+    found = values(read(tmp_path, page(*rows)))
+    assert [(row, text) for row, column, text in found if column == "Lakes"] == [
+        ("Small models / Dense", "0.368"),
+        ("Large models / Dense", "0.26"),
+    ]
+
+
+def test_two_tables_beside_each_other_are_two(tmp_path):
+    made = Page().line(72, 760, "Errors of Three Models", 15, "bold")
+    for n, text in enumerate(prose(9)):
+        made.line(72, 620 - 12 * n, text.capitalize() + ".")
+    for left, number in ((72, 1), (320, 2)):
+        made.line(left, 700, f"Table {number}: Error on set {number}.")
+        rows = [("Model", "Error"), ("Dense", f"0.41{number}"), ("Gated", f"0.31{number}")]
+        for n, (name, value) in enumerate(rows):
+            made.line(left, 684 - 14 * n, name)
+            made.line(left + 110, 684 - 14 * n, value)
+    found = read(tmp_path, made).tables
+    assert [table.names for table in found] == [("1",), ("2",)]
+    assert [[c.text for c in t.cells] for t in found] == [["0.411", "0.311"], ["0.412", "0.312"]]
+
+
 @pytest.mark.parametrize(
     ("row", "right"),
     [
