@@ -2,8 +2,8 @@
 
 Names lead to a cell if each row name is one of the cell's row headings and each column name
 one of its column headings (or all the other way round, for tables with methods in columns). The
-nearest sense of a name is taken that any cell has: the heading itself, then the heading without
-what is in brackets, then words within it.
+nearest senses of the row's and the column's names are taken that any cell has: the heading itself,
+then the heading without what is in brackets, then words within it.
 """
 
 import re
@@ -49,6 +49,7 @@ def _without_brackets(name: str) -> str:
 
 
 SENSES: tuple[Alike, ...] = (_same_name, _same_bare_name, _name_within)
+_NEAREST = sorted(product(SENSES, SENSES), key=lambda pair: sum(map(SENSES.index, pair)))
 
 
 class _Numbered(Protocol):
@@ -76,8 +77,8 @@ def cells_of(claim: Claim, table: Table) -> list[Cell]:
 
 def cells_at(row: Sequence[str], column: Sequence[str], table: Table) -> list[Cell]:
     """The cells at these headings; own headings go before inherited ones."""
-    for alike in SENSES:
-        found = [cell for cell in table.cells if _leads_to(cell, row, column, alike)]
+    for senses in _NEAREST:
+        found = [cell for cell in table.cells if _leads_to(cell, row, column, *senses)]
         if found:
             own = [cell for cell in found if not any(heading.filled for heading in cell.row)]
             # a value over several columns is one cell of each
@@ -105,11 +106,13 @@ def _cells_named(
     return []
 
 
-def _leads_to(cell: Cell, row: Sequence[str], column: Sequence[str], alike: Alike) -> bool:
+def _leads_to(
+    cell: Cell, row: Sequence[str], column: Sequence[str], as_row: Alike, as_column: Alike
+) -> bool:
     rows, columns = _row_texts(cell), _column_texts(cell)
     # a section's name is over columns as well as over rows
-    upright = _all_named(row, rows, alike) and _all_named(column, columns + rows[:1], alike)
-    return upright or (_all_named(row, columns, alike) and _all_named(column, rows, alike))
+    upright = _all_named(row, rows, as_row) and _all_named(column, columns + rows[:1], as_column)
+    return upright or (_all_named(row, columns, as_row) and _all_named(column, rows, as_column))
 
 
 def _all_named(names: Sequence[str], headings: Sequence[str], alike: Alike) -> bool:

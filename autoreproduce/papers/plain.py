@@ -107,6 +107,7 @@ def name_of(heading: str) -> str:
     """A heading as it is compared with a name: without case, marks, citations and arrows."""
     text = re.sub(r"\[[^\[\]]*\]", " ", plain(heading)).casefold()
     text = _MARKS.sub(" ", re.sub(r"\^[a-z\d,†‡*]+(?=\s|$)", " ", text))
+    text = re.sub(r"\^(?=\+)", "", text)  # A^+ is A+
     named = " ".join(re.findall(r"\w+(?:\.\d+)?|[%+@$€#^]", text.replace("_", " ")))
     return named or text.strip()  # of a sign such as × the sign itself
 

@@ -350,6 +350,23 @@ def test_a_caption_that_isn_t_read_moves_no_other() -> None:
     assert _names(said, ["Table 1: E", "Table 2: E", "Table 3: E"]) == [("1",), ("2",), ("3",)]
 
 
+def test_a_row_s_own_name_goes_before_longer_ones_whatever_its_column_is_called() -> None:
+    rows = "| Ours (w/o gate) | 98.3 | 88.3 |\n| Ours | 99.3 | 91.3 |\n| Ours + aug | 99.9 | 92.3 |"
+    (table,) = tables_in(f"| M | Train accuracy | Test accuracy |\n|---|---|---|\n{rows}")
+    for row, column, value in (
+        ("Ours", "Test", "91.3"),
+        ("Ours w/o gate", "Test", "88.3"),
+        ("Ours + aug", "Train", "99.9"),
+    ):
+        assert [cell.text for cell in cells_at((row,), (column,), table)] == [value]
+
+
+def test_a_raised_plus_is_one() -> None:
+    (table,) = tables_in("| M | V |\n|---|---|\n| A$^{+}$ | 0.4 |\n| A++ | 0.6 |\n| A | 0.5 |")
+    for row, value in (("A+", "0.4"), ("A++", "0.6"), ("A", "0.5"), ("A^+", "0.4")):
+        assert [cell.text for cell in cells_at((row,), ("V",), table)] == [value]
+
+
 def test_a_row_that_is_a_link_is_named_by_its_words() -> None:
     rows = "| [Ours](https://ex.org/a%20b) | 0.5 |\n| Theirs [3](#r3) | 0.7 |"
     (table,) = tables_in(f"| M | V |\n|---|---|\n{rows}")
