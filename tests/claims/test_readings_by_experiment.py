@@ -181,6 +181,25 @@ def test_the_sentence_says_what_the_other_readings_make_of_it(results, said):
     assert said in trial_sentence(trial_result(status="measured", reason=""), None, alone(*results))
 
 
+@pytest.mark.parametrize(
+    ("first", "others", "moving", "said"),
+    [
+        (BAD, 3, 1, "; the one other reading doesn't reach it."),
+        (GOOD, 3, 2, "; none of 2 other readings reaches it, the default does."),
+        (BAD, 2, 0, "; no other reading changes a number."),
+        (GOOD, 1, 0, "; the one other reading changes no number."),
+    ],
+)
+def test_readings_that_change_nothing_are_not_counted(first, others, moving, said):
+    one = alone(first, *[BAD] * moving, *[first] * (others - moving))
+    default, *ran = one.readings.results
+    unmoved = [each.model_copy(update={"same": True}) for each in ran[moving:]]
+    readings = one.readings.model_copy(update={"results": (default, *ran[:moving], *unmoved)})
+    one = one.model_copy(update={"readings": readings})
+    sentence = trial_sentence(trial_result(status="measured", reason=""), None, one)
+    assert sentence.endswith(said)
+
+
 def test_where_the_text_contradicts_all_others_the_default_is_the_one_in_the_text():
     one = alone(GOOD, BAD, BAD)
     against = [Alternative(value=f"p{n}", why="may be", against_text=True) for n in (1, 2)]

@@ -202,12 +202,18 @@ def _explained_by_readings(judged: TrialVerdict) -> str:
 
 
 def _of_other_readings(judged: TrialVerdict) -> str:
-    """What the other readings of one experiment that ran make of it; "" if there are none."""
+    """What the other readings of one experiment that ran and moved a number make of it; "" if there
+    are none.
+    """
     readings, whole = judged.readings, judged.overall
     if readings is None or not readings.alternatives or len(readings.experiments) > 1:
         return ""
-    others = len(readings.alternatives)
-    agree = readings.agreeing() if whole.word == "reproduced" else 0
+    still = sum(one.same for one in readings.alternatives)
+    others = len(readings.alternatives) - still
+    if not others:
+        which = "the one other reading changes no" if still == 1 else "no other reading changes a"
+        return f"; {which} number"
+    agree = readings.agreeing() - still if whole.word == "reproduced" else 0
     reached = "it" if whole.counted == 1 else "them all"
     which = (
         f"{agree or 'none'} of {others} other readings" if others > 1 else "the one other reading"
