@@ -1,4 +1,6 @@
-"""A trial's record for tests that need a trial and nothing of how it was asked for."""
+"""A trial's record, and what keeps its notes, for tests that need a trial and nothing of how it was
+asked for.
+"""
 
 from typing import Any
 
@@ -29,3 +31,17 @@ def trial_record(
         created="2026-01-01",
     )
     return TrialRecord(job=job, model=model, created=created, **more)
+
+
+class Notes:
+    """An observer that keeps the notes."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.texts.append(text)
+
+    def phase(self, name: str) -> None: ...
+    def step(self, step: object, replayed: bool) -> None: ...
+    def output(self, text: str) -> None: ...

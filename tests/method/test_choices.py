@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from records import trial_record
-from test_loop import Notes, Scripted
+from records import Notes, trial_record
+from test_loop import Scripted
 
 from autoreproduce.claims.choices import Choice, parse_choices, scaled_down_warning
 from autoreproduce.config import Settings
@@ -96,7 +96,7 @@ def test_wrong_words_go_back_once_and_are_then_left_out(bench: Workbench) -> Non
     assert research.asked == ["claims/choices"] * 2
     found, _ = asked(bench, *[reply("batches of 32", "made up words")] * 2)
     assert found == ["c0"]
-    assert bench.trial.observers[0].lines == [  # type: ignore[attr-defined]
+    assert bench.trial.observers[0].texts == [  # type: ignore[attr-defined]
         "choices: c1 is left out: its words are not in the paper"
     ]
     stored = parse_choices((bench.trial.folder / "choices.json").read_text())
@@ -105,7 +105,7 @@ def test_wrong_words_go_back_once_and_are_then_left_out(bench: Workbench) -> Non
 
 def test_without_a_usable_reply_there_is_a_note_and_the_trial_continues(bench: Workbench) -> None:
     assert asked(bench, "no list", "no list either")[0] == []
-    assert "continuing without" in bench.trial.observers[0].lines[0]  # type: ignore[attr-defined]
+    assert "continuing without" in bench.trial.observers[0].texts[0]  # type: ignore[attr-defined]
     assert (bench.trial.folder / "choices.json").read_text() == "[]\n"
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from chat_server import chat_server
-from records import trial_record
+from records import Notes, trial_record
 
 from autoreproduce.agents.agent import Agent
 from autoreproduce.agents.prompts import Prompts
@@ -68,18 +68,6 @@ def block(*items: str) -> str:
 
 RIGHT = block(item("Ours", "0.0123"), item("Least squares", "0.0200", baseline=True))
 WRONG_ROW = block(item("Ours", "0.0200"), item("Least squares", "0.0200", baseline=True))
-
-
-class Notes:
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-
-    def note(self, text: str) -> None:
-        self.texts.append(text)
-
-    def phase(self, name: str) -> None: ...
-    def step(self, step: object, replayed: bool) -> None: ...
-    def output(self, text: str) -> None: ...
 
 
 class Asked:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from chat_server import chat_server
-from records import trial_record
+from records import Notes, trial_record
 
 from autoreproduce.agents.agent import Agent
 from autoreproduce.agents.prompts import Prompts
@@ -22,18 +22,6 @@ TASK = Task(id="t", metric=Metric(name="mse"), instruction="Replicate the experi
 
 
 WHOLE = " ".join(["Tokens attend to patches of the grid and are decoded by attention."] * 12)
-
-
-class Notes:
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-
-    def note(self, text: str) -> None:
-        self.texts.append(text)
-
-    def phase(self, name: str) -> None: ...
-    def step(self, step: object, replayed: bool) -> None: ...
-    def output(self, text: str) -> None: ...
 
 
 def png(path: Path, size: int = 120) -> Path:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from records import trial_record
+from records import Notes, trial_record
 from sandbox_helpers import skip_without_bubblewrap
 
 from autoreproduce.agents.agent import Agent, LearntContext
@@ -20,7 +20,6 @@ from autoreproduce.method.workbench import Workbench
 from autoreproduce.sandboxes import open_sandbox
 from autoreproduce.task import Metric, Task
 from autoreproduce.trials.journal import Journal
-from autoreproduce.trials.steps import Step
 from autoreproduce.trials.trial import Trial
 from autoreproduce.trials.workspace import Workspace
 
@@ -52,19 +51,6 @@ class Scripted(Agent):
         if reply == "UNUSABLE":
             raise ReplyError("3 replies were empty")
         return reply
-
-
-class Notes:
-    """An observer that holds what the screen shows of notes."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def phase(self, name: str) -> None: ...
-    def step(self, step: Step, replayed: bool) -> None: ...
-    def output(self, text: str) -> None: ...
-    def note(self, text: str) -> None:
-        self.lines.append(text)
 
 
 def edit(text: str, lines: str = "1 0") -> str:
@@ -255,7 +241,7 @@ def test_a_refused_command_is_asked_for_again_in_the_same_conversation(tmp_path:
     assert code.asked == ["write", "debug/analyse", *["debug/edit"] * 3]
     assert [step.kind for step in bench.trial.steps] == ["execute", "execute"]
     assert "goes beyond the end: the file has 1 lines" in code.sent_back[0]
-    assert "debug/edit: refused: EDIT 5 9 goes beyond" in notes.lines[0]
+    assert "debug/edit: refused: EDIT 5 9 goes beyond" in notes.texts[0]
 
 
 def test_replies_that_stay_unusable_cost_an_attempt_and_the_next_prompt_says_why(

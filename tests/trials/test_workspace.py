@@ -36,7 +36,7 @@ def test_opening_again_restores_tracked_files_and_keeps_others(workspace: Worksp
     assert workspace.read("metrics.json") == "{}"
 
 
-@pytest.mark.parametrize("left", ["HEAD.lock", "refs/heads/main.lock"])
+@pytest.mark.parametrize("left", ["index.lock", "HEAD.lock", "refs/heads/main.lock"])
 def test_a_lock_that_a_killed_git_left_is_taken_away(workspace: Workspace, left: str) -> None:
     workspace.commit({"main.py": "x = 1\n"}, "one")
     (workspace.history / left).touch()
@@ -72,13 +72,6 @@ def test_a_program_cannot_plant_a_hook(workspace: Workspace) -> None:
     workspace.commit({"main.py": "x = 1\n"}, "one")
     workspace.open()
     assert not trap.exists()
-
-
-def test_a_lock_left_by_a_killed_process_does_not_block(workspace: Workspace) -> None:
-    (workspace.history / "index.lock").touch()
-    workspace.open()
-    workspace.commit({"main.py": "x = 1\n"}, "one")
-    assert workspace.git("show", "HEAD:main.py").strip() == "x = 1"
 
 
 @pytest.mark.parametrize(

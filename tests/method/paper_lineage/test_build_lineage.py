@@ -217,7 +217,7 @@ def test_replies_that_are_no_json(world: World) -> None:
     assert world.build() == []
     assert len(world.prompts("choose")) == 2
     assert "it was no JSON list" in world.prompts("choose")[1]
-    assert any("none was chosen" in note for note in world.notes)
+    assert any("none was chosen" in note for note in world.observer.texts)
 
 
 def test_arxiv_answers_with_a_different_paper(world: World) -> None:
@@ -606,7 +606,8 @@ def test_no_model_is_asked_if_no_cited_paper_can_be_followed(world: World, cut_o
     assert world.build("cut off") == []
     assert world.prompts("choose") == []
     assert any(
-        "no model was asked: no cited paper is in the lineage cache" in n for n in world.notes
+        "no model was asked: no cited paper is in the lineage cache" in n
+        for n in world.observer.texts
     )
 
 
@@ -615,7 +616,7 @@ def test_a_cache_that_cannot_be_written_costs_nothing_but_a_note(world: World) -
     world.settings.cache_dir.mkdir(exist_ok=True)
     (world.settings.cache_dir / "lineage").write_text("a file where the folder should be")
     assert only(world).status == "code"
-    assert any("the lineage cache was not written" in note for note in world.notes)
+    assert any("the lineage cache was not written" in note for note in world.observer.texts)
 
 
 @pytest.mark.slow

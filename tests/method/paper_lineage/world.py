@@ -21,7 +21,7 @@ from urllib.parse import parse_qs, urlsplit
 from arxiv_server import ArxivServer, Stored, serve
 from chat_server import Request, Server, chat_server
 from github_server import GitHubServer
-from records import trial_record
+from records import Notes, trial_record
 
 from autoreproduce.agents.agent import Agent
 from autoreproduce.agents.prompts import Prompts
@@ -176,7 +176,7 @@ class World:
     settings: Settings
     paper: Paper
     replies: dict[str, Callable[[str], str]] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    observer: Notes = field(default_factory=Notes)
 
     def choose(self, *titles: str) -> None:
         """The research agent's choice from now on."""
@@ -219,7 +219,7 @@ class World:
             model="any",
             created="2026-01-01T00:00:00+00:00",
         )
-        return Trial.open(self.root / name, record, [Notes(self.notes)])
+        return Trial.open(self.root / name, record, [self.observer])
 
     @property
     def requests(self) -> int:
@@ -233,22 +233,6 @@ class World:
 
 
 ROLES = ("research", "code")
-
-
-class Notes:
-    """An observer that keeps the notes."""
-
-    def __init__(self, kept: list[str]) -> None:
-        self.kept = kept
-
-    def note(self, text: str) -> None:
-        self.kept.append(text)
-
-    def phase(self, name: str) -> None: ...
-
-    def step(self, step: Any, replayed: bool) -> None: ...
-
-    def output(self, text: str) -> None: ...
 
 
 def kind_of(prompt: str) -> str:

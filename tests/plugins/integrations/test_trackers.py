@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from records import Notes
 from test_telemetry import CALL, RECORD, step
 from trial_results import trial_result
 
@@ -23,14 +24,6 @@ RAN = ExecutionResult(
 OUTCOME = trial_result(
     status="measured", reason="", metric=0.25, metrics={"mse": 0.25}, verdict="reproduced", cost=0.5
 )
-
-
-class Notes:
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-
-    def note(self, text: str) -> None:
-        self.texts.append(text)
 
 
 def run_trial(folder: Path, monkeypatch: pytest.MonkeyPatch, names: str) -> list[str]:
