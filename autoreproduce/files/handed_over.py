@@ -1,13 +1,13 @@
 """What people hand each other is hostile: data sets, trials, papers, tapes, agents, settings.
 
 Nobody looks into such a file before it is used. So none of its words may become an option of a
-tool, the name of a module that is imported, or a path that leads out of it.
+tool, the name of a module that is imported, or a path that leads out of it. `docs/security.md`
+lists each kind, with what it may do.
 """
 
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -116,37 +116,3 @@ def raised(settings: Mapping[str, Any], own: Mapping[str, Any]) -> list[str]:
     given = ((name, settings[name]) for name in LOWERED if name in settings)
     numbers = (pair for pair in given if isinstance(pair[1], int | float))
     return [name for name, value in numbers if value > own[name]]
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A kind of thing that is handed over: what it may do beyond being read within bounds, and
-    what its user types to let it do more ("" if nothing lets it).
-    """
-
-    may: str
-    typed: str = ""
-
-
-# Each is hostile: its loader reads it within bounds, follows no path out of it, imports no name of
-# it and passes none of its words to a tool as an option. `docs/security.md` has the same table.
-KINDS: Mapping[str, Kind] = {
-    "data set": Kind("name packages with versions, and data in its own folder", "--data"),
-    "downloaded data": Kind("give rows, pictures and sounds as plain files", "--data"),
-    "trial": Kind("be looked at, scored and exported", "--trust, --data"),
-    "suite": Kind("name tasks, registered solvers, walled sandboxes, paths beside it", "--trust"),
-    "sweep": Kind("the same: a suite whose variants are of one setting", "--trust"),
-    "job": Kind("say which trial to attempt in its own folder, by a registered solver", "--trust"),
-    "tape": Kind("give replies, and settings that say what a trial is"),
-    "paper": Kind("bring text and pictures beside it, or in its archive"),
-    "LaTeX folder": Kind("the same, of files inside it"),
-    "agent": Kind("run in the sandbox, with packages", "AUTOREPRODUCE_CODE_…"),
-    "task folder": Kind("nothing: only those that ship are looked for"),
-    "rubric": Kind("ask about files of a submission"),
-    "lineage entry": Kind("tell of a cited paper and its files"),
-    "submission": Kind("name tasks that ship, programs beside it, and commands for the sandbox"),
-    "program": Kind("run in the sandbox, read as plain files", "--requirements, --beside, --data"),
-    "settings": Kind("set what reaches nothing outside", "the same as a flag"),
-    "model server": Kind("answer within its time and size"),
-    "agent server": Kind("ask the trial's model, with pictures by their content"),
-}

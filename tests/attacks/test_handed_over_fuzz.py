@@ -21,6 +21,7 @@ import yaml
 from langchain_core.messages import HumanMessage
 from raw_server import raw_server, whole
 from test_handed_over import handed_trial
+from test_handed_over_kinds import KINDS
 
 from autoreproduce.agents.parsing import parse
 from autoreproduce.benchmarks import open_benchmark
@@ -31,7 +32,6 @@ from autoreproduce.errors import AutoReproduceError, UsageError
 from autoreproduce.evaluation.judging.submitted_code import read_program
 from autoreproduce.evaluation.submission import lay_out as lay_out_program
 from autoreproduce.files.bounded import parse_yaml
-from autoreproduce.files.handed_over import KINDS
 from autoreproduce.files.tree import Tree
 from autoreproduce.job import Job
 from autoreproduce.method.paper_lineage.cache import load
