@@ -264,13 +264,17 @@ def _in_rows(name: str, text: str, key: str, where: Where) -> list[Found] | None
     where a pattern says how it's read.
     """
     kind = "" if pattern_of(key) else kind_of(name)
+    text = text.removeprefix("\ufeff")
     try:
         if kind == ".json":
             return _in_json(name, parse_json(text), key, where)
         if kind in _JSON_LINES:
             return _of_items(name, lambda: map(_Item, _json_lines(text)), key, where)
         if kind in _TABLES:
-            return _of_table(name, _csv_table(text, _TABLES[kind]), key, where)
+            sign = _TABLES[kind]
+            first = text.partition("\n")[0]  # ; as where a comma stands before decimals
+            sign = next((one for one in (sign, ";", "\t", ",") if one in first), sign)
+            return _of_table(name, _csv_table(text, sign), key, where)
     except (ValueError, csv.Error) as error:
         raise CommandError(f"{name} is no {kind[1:]} ({error})") from None
     return None
@@ -462,7 +466,9 @@ def _tables_with(text: str, names: Sequence[str], heading: int | None) -> list[t
         fits = [(h, split) for h, split in headers if wanted <= {c.casefold() for c in h}]
         tables = [_rows_below(lines, start, h, split) for h, split in fits]
         columns, rows = max(tables, key=lambda one: len(one[1]), default=([], []))
-        if rows:
+        # lines that all say "seed 1: acc 0.9" are no table
+        repeated = wanted and wanted <= {cell.casefold() for cell in rows[0][0]} if rows else True
+        if not repeated:
             found.append((start, Table(columns, lambda rows=rows: rows)))  # type: ignore[misc]
     return found
 
