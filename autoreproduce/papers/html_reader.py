@@ -44,6 +44,12 @@ _ENDS = {
         ({"p"}, {"td", "th", "li", "div", "table", "blockquote"}),
     ),
 }
+_MATHML = {  # how many parts, and their LaTeX
+    "msup": (2, "{}^{{{}}}"),
+    "msub": (2, "{}_{{{}}}"),
+    "msubsup": (3, "{}_{{{}}}^{{{}}}"),
+    "mfrac": (2, r"\frac{{{}}}{{{}}}"),
+}
 _WIDEST = 200  # columns or rows that one cell may span
 
 
@@ -157,11 +163,27 @@ def _line(element: Element) -> str:
 
 
 def _markdown(element: Element) -> str:
-    """The Markdown of one element and all in it: by what its class says, else by its tag."""
+    """The Markdown of one element and all in it: by what its class says, else by its tag; nothing of
+    one that isn't shown (a number to sort by, a formula's second copy).
+    """
+    if _is_hidden(element):
+        return ""
+    if element.tag == "script" and element.attributes.get("type", "").startswith("math/tex"):
+        return f"${''.join(_raw(element)).strip()}$"
     for name in element.classes:
         if name in _BY_CLASS:
             return _BY_CLASS[name](element)
     return _BY_TAG.get(element.tag, _inside)(element)
+
+
+def _is_hidden(element: Element) -> bool:
+    """Whether words within a line aren't shown; whole parts of a page may be unfolded."""
+    if element.tag in _BLOCKS:
+        return False
+    style = element.attributes.get("style", "").replace(" ", "").lower()
+    unseen = "display:none" in style or "hidden" in element.attributes
+    copied = element.attributes.get("aria-hidden") == "true" and "katex-html" in element.classes
+    return unseen or copied
 
 
 def _nothing(_: Element) -> str:
@@ -235,17 +257,24 @@ def _raw(element: Element) -> Iterator[str]:
 
 
 def _latex_of(math: Element) -> str:
-    """The LaTeX that a formula was made of; else its symbols one after another."""
+    """The LaTeX that a formula was made of; else what its elements say."""
     notes = (e for e in math.elements() if e.tag == "annotation")
     source = next(
         (e.text() for e in notes if "tex" in e.attributes.get("encoding", "").lower()), ""
     )
-    latex = math.attributes.get("alttext", "") or source
-    if not latex:
-        latex = "".join(
-            e.text() for e in math.elements() if e.tag in ("mi", "mo", "mn", "mtext", "ms")
-        )
+    latex = math.attributes.get("alttext", "") or source or _of_mathml(math)
     return " ".join(re.sub(r"(?<!\\)%\s", "", latex).split())
+
+
+def _of_mathml(element: Element) -> str:
+    """MathML's own elements as LaTeX: 10 with -3 raised isn't 10-3."""
+    if element.tag in ("mi", "mo", "mn", "mtext", "ms"):
+        return element.text()
+    if element.tag.startswith("annotation"):
+        return ""
+    parts = [_of_mathml(one) for one in element.children if isinstance(one, Element)]
+    count, form = _MATHML.get(element.tag, (0, ""))
+    return form.format(*parts) if len(parts) == count else "".join(parts)
 
 
 def _formula(math: Element) -> str:

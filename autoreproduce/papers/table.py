@@ -32,6 +32,7 @@ _MARKED = re.compile(r"\^\{?([a-z]|[†‡§¶*#]+)\}?$|(?<=[\d%])([†‡§¶*]
 WORDS_BEHIND = re.compile(  # 162 (seeds vary), 0.48 [CI not reported]
     r"(?<=[\d%])\s*[(\[]([^()\[\]]*[^\W\d_]{3}[^()\[\]]*)[)\]]\s*$"
 )
+_MARKS_BEFORE = re.compile(r"^\^?[*†‡§¶⋆★✓✔↑↓▲▼△▽↗↘]+\s*|^[€£¥]\s?")
 _FACTOR = re.compile(
     r"[×x*]\s*10\s*\^\s*([-+]?\d+)|[(\[,]\s*10\s*\^\s*([-+]?\d+)\s*[)\]]|[×x]\s*(1e-?\d+)"
 )
@@ -225,7 +226,7 @@ def is_value(text: str) -> bool:
     """True for a number with its unit and marks; not for a name with a number in it, nor for an
     equation. A remark in brackets may follow it.
     """
-    text = WORDS_BEHIND.sub("", text)
+    text = _MARKS_BEFORE.sub("", WORDS_BEHIND.sub("", text))
     if (
         not text
         or not re.match(r"[\d.+\-−(\[<>~∼≈≃≲≳±≤≥$]", text)

@@ -146,6 +146,39 @@ def test_captions_that_name_no_number(tmp_path, html, names):
     assert (one.names, one.caption) == (names, "Errors of two.")
 
 
+RAISED = "<msup><mn>10</mn><mrow><mo>−</mo><mn>4</mn></mrow></msup>"
+KATEX = (
+    '<span class="katex"><span class="katex-mathml"><math><semantics><mn>91.3</mn><annotation '
+    'encoding="application/x-tex">91.3</annotation></semantics></math></span>'
+    '<span class="katex-html" aria-hidden="true"><span>91.3</span></span></span>'
+)
+
+
+@pytest.mark.parametrize(
+    ("cell", "value", "spread"),
+    [
+        (f"<math>{RAISED}</math>", 1e-4, None),
+        (f"<math><mn>3.1</mn><mo>×</mo>{RAISED}</math>", 3.1e-4, None),
+        ("<math><msub><mn>91.3</mn><mrow><mo>±</mo><mn>0.2</mn></mrow></msub></math>", 91.3, 0.2),
+        (
+            "<math><msubsup><mn>0.5</mn><mrow><mo>-</mo><mn>0.1</mn></mrow>"
+            "<mrow><mo>+</mo><mn>0.2</mn></mrow></msubsup></math>",
+            0.5,
+            0.2,
+        ),
+        (KATEX, 91.3, None),
+        ('<span style="display: none">0913</span>91.3', 91.3, None),
+        ("<span hidden>2</span>91.3", 91.3, None),
+        (r'<script type="math/tex">91.3 \pm 0.2</script>', 91.3, 0.2),
+    ],
+)
+def test_formulas_without_their_latex_and_what_isn_t_shown(cell, value, spread):
+    page = f"<table><tr><th>M<th>E<tr><td>A<td>{cell}<tr><td>B<td>1.5</table>"
+    (table,) = tables_in(html_markdown(page)[1])
+    [number] = table.cells[0].numbers
+    assert (number.value, number.spread) == (pytest.approx(value), spread)
+
+
 def test_a_page_that_never_closes_its_tags():
     title, text = html_markdown("<h1>Rivers</h1>" + "<div><span>" * 20_000 + "The end, 0.7")
     assert title == "Rivers" and text.endswith("The end, 0.7\n")

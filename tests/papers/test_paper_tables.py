@@ -361,6 +361,12 @@ def test_a_row_s_own_name_goes_before_longer_ones_whatever_its_column_is_called(
         assert [cell.text for cell in cells_at((row,), (column,), table)] == [value]
 
 
+@pytest.mark.parametrize("cell", ["†0.51", "*0.51", "‡ 0.51", "↑0.51", "^*0.51", "€0.51"])
+def test_a_mark_may_stand_before_a_number(cell: str) -> None:
+    (table,) = tables_in(f"| M | V |\n|---|---|\n| A | {cell} |\n| B | 0.61 |")
+    assert values(table) == {"A | V": 0.51, "B | V": 0.61}
+
+
 def test_a_raised_plus_is_one() -> None:
     (table,) = tables_in("| M | V |\n|---|---|\n| A$^{+}$ | 0.4 |\n| A++ | 0.6 |\n| A | 0.5 |")
     for row, value in (("A+", "0.4"), ("A++", "0.6"), ("A", "0.5"), ("A^+", "0.4")):
