@@ -163,8 +163,8 @@ def _line(element: Element) -> str:
 
 
 def _markdown(element: Element) -> str:
-    """The Markdown of one element and all in it: by what its class says, else by its tag; nothing of
-    one that isn't shown (a number to sort by, a formula's second copy).
+    """The Markdown of one element and all in it: by what its class says, else by its tag; nothing
+    of one that isn't shown (a number to sort by, a formula's second copy).
     """
     if _is_hidden(element):
         return ""
