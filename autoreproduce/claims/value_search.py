@@ -251,7 +251,8 @@ def _readings(pieces: Sequence[tuple[str, int]]) -> Iterator[tuple[str, int, int
     if not signs:
         yield whole, 0, *place
     elif len(signs) == 1:
-        if signs[0] != " ":
+        thousands = grouped and signs[0] == "," and digits[1] == "000"  # 1,000 is no 1.000
+        if signs[0] != " " and not thousands:
             yield whole, len(digits[1]), *place
         if grouped:
             yield whole, 0, *place

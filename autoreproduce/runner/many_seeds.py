@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from autoreproduce.runner.repeater import Repeater
 
 DRIVER, ASKED, FOUND = "many_seeds.py", "many_seeds.json", "many_seeds.jsonl"
-FAST = 10.0  # seconds of a run
-UNASKED_SECONDS, MOST_UNASKED = 120.0, 200
+LEAST_SECONDS, MOST_SECONDS = 120.0, 600.0  # for all that nobody asked for
+MOST_UNASKED = 200  # seeds
 GRACE = 30.0  # seconds beside the driver's own deadline
 LARGEST = 64_000_000  # bytes of what it found
 MOST_NUMBERS = 1000  # of one run

@@ -11,7 +11,7 @@ from autoreproduce.claims.verdicts.trial_verdict import SeedRun
 from autoreproduce.evaluation.report.wording import duration, plural
 from autoreproduce.evaluation.scorers.execution import last_run
 from autoreproduce.papers.numbers import same_number
-from autoreproduce.runner.many_seeds import FAST, MOST_UNASKED, UNASKED_SECONDS, many_seeds
+from autoreproduce.runner.many_seeds import LEAST_SECONDS, MOST_SECONDS, MOST_UNASKED, many_seeds
 from autoreproduce.runner.repeater import Repeater, seed_run
 from autoreproduce.trials.measurement import Measurement
 from autoreproduce.trials.trial import Trial
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from autoreproduce.config import Settings
 
 PHASE = "seeds"
+ROOM = 1.2  # times what the first run took
 
 
 def seed_runs(
@@ -43,7 +44,8 @@ def seed_runs(
     if ran is None:
         return runs
     unasked = "seeds" not in settings.given() and asked == 1
-    fast = runs[0].seconds <= FAST and repeater is not None and _is_own_word(repeater, first)
+    needed = ROOM * (FEWEST_SEEDS - 1) * runs[0].seconds  # for a distribution
+    fast = needed <= MOST_SECONDS and repeater is not None and _is_own_word(repeater, first)
     if unasked and not (fast and tells(runs)):
         return runs
     if repeater is None:
@@ -53,12 +55,12 @@ def seed_runs(
     wanted = range(seed + 1, seed + (MOST_UNASKED if unasked else asked))
     if wanted and fast and len(wanted) >= FEWEST_SEEDS - 1:
         trial.phase(PHASE)
-        seconds = UNASKED_SECONDS if unasked else max(UNASKED_SECONDS, repeater.limit)
+        seconds = max(LEAST_SECONDS, needed if unasked else repeater.limit)
         if not trial.replaying:
             say(runs, f"More seeds follow, up to {math.ceil(seconds / 60)} min.")
         many = many_seeds(repeater, trial.folder / PHASE / "many", runs[0], wanted, seconds)
         if unasked and many is None:
-            many = _while_time_is(repeater, runs[0], wanted)
+            many = _while_time_is(repeater, runs[0], wanted, seconds)
         if many == []:
             runs[0] = runs[0].model_copy(update={"any_seed": True})
         runs += many or []
@@ -84,14 +86,12 @@ def _is_own_word(repeater: Repeater, first: Measurement) -> bool:
 
 
 def _while_time_is(
-    repeater: Repeater, first: SeedRun, wanted: Sequence[int]
+    repeater: Repeater, first: SeedRun, wanted: Sequence[int], left: float
 ) -> list[SeedRun] | None:
-    """Runs in a process each; [] if the first of them gives the same numbers, None if too few fit
-    to show the distribution, or none gives a number.
+    """Runs in a process each, within about `left` seconds; [] if the first of them gives the same
+    numbers, None if none gives a number.
     """
-    trial, left = repeater.trial, UNASKED_SECONDS
-    if (FEWEST_SEEDS - 1) * first.seconds > left:
-        return None
+    trial = repeater.trial
     runs: list[SeedRun] = []
     trial.phase(PHASE)
     for number in wanted:

@@ -52,6 +52,22 @@ def test_a_value_is_found_in_each_spelling_where_nothing_names_it(spelt: str, on
     assert "912" not in blank_values(text, [one]) and "91" not in blank_values(text, [one])
 
 
+NEARLY_ONE = claim(0.9999998, row=("0",), column=("R2",), metric="r2", printed="0.9999998")
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("a burn-in of 1,000 from a random context", True),
+        ("after 1,000 of them it stops", True),
+        ("it stood at 1.000 for all of them", False),
+        ("it stood at 0.99999980 for all of them", False),
+    ],
+)
+def test_a_round_thousand_is_no_value_near_one(text: str, kept: bool) -> None:
+    assert (blank_values(text, [NEARLY_ONE]) == text) == kept
+
+
 @pytest.mark.parametrize("sign", ["-", "−", "–", "—", r"\textminus ", "$-$", "minus ", ""])
 def test_a_negative_value_is_found_with_any_minus_sign(sign: str) -> None:
     text = f"The line falls by {sign}0.387 from there (95 % of it at once)."
