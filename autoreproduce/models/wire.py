@@ -38,7 +38,8 @@ _STATUS_OF_WORDS: tuple[tuple[str, int], ...] = (
 # Where an error has no code, words of its message that speak of something that passes.
 _PASSES = re.compile(
     r"rate.?limit|too many requests|overload|time[d -]*out|unavailable|try again|retry"
-    r"|internal (?:server )?error|upstream|provider returned error|at capacity|\bbusy\b",
+    r"|internal (?:server )?error|upstream|provider returned error|at capacity|\bbusy\b"
+    r"|(?:is|still) loading|warming up|starting up|not ready|slow down",
     re.IGNORECASE,
 )
 LONGEST_WAIT = 120.0  # seconds that a client waits; Anthropic's own would wait for hours
@@ -116,6 +117,8 @@ def _corrected(answer: httpx2.Response) -> httpx2.Response:
             body = assembled([data])
             data = data if body is None else json.dumps(body).encode()
         body = _json_of(data) if body is None else body
+        if body is None and (said := _complaint_in(data)):
+            body = {"error": {"message": said, "code": 503}}
         if isinstance(body, dict) and (found := error_inside(body)):
             status, error = found
             data = json.dumps({**body, "error": error}).encode()
@@ -133,6 +136,14 @@ def _corrected(answer: httpx2.Response) -> httpx2.Response:
     return httpx2.Response(
         status, headers=headers, content=data, extensions=_extensions(answer, status)
     )
+
+
+def _complaint_in(data: bytes) -> str:
+    """What a short text without JSON complains of, if it passes; "" for any other."""
+    text = data.decode("utf-8", "replace").strip()
+    if not text:
+        return "the server sent nothing"
+    return text if len(text) < 500 and "<" not in text and _PASSES.search(text) else ""
 
 
 def _pieces(answer: httpx2.Response) -> Iterator[bytes]:
@@ -177,7 +188,8 @@ def _error_of(body: Body) -> Body | None:
         # the error's fields stand in the body itself
         said = body.get("message") or body.get("msg") or body.get("detail")
         named = body.get("object") == "error" or body.get("type") == "error"
-        if said and (named or body.get("code") or body.get("status")):
+        passes = isinstance(said, str) and _PASSES.search(said)
+        if said and (named or passes or body.get("code") or body.get("status")):
             found = {**body, "message": str(said)}
     if isinstance(found, str):
         named = {key: body[key] for key in ("code", "type", "status") if key in body}

@@ -71,6 +71,8 @@ ERRORS: list[tuple[dict[str, Any], int]] = [
     ({"error": {"message": "x", "status": "RESOURCE_EXHAUSTED"}}, 429),
     ({"error": {"message": "x", "status": "UNAVAILABLE", "code": 0}}, 503),
     ({"error": "The model is overloaded, try again later"}, 503),
+    ({"error": "model is loading"}, 503),
+    ({"detail": "Too many requests, slow down"}, 503),
     ({"object": "error", "message": "CUDA died", "type": "InternalServerError"}, 502),
     ({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, 529),
     ({"code": 429, "msg": "slow down", "data": None}, 429),
@@ -111,6 +113,20 @@ def test_an_error_inside_a_200_that_stays_is_asked_once(error: Any, words: str) 
     ):
         asked(server.url)
     assert len(server.requests) == 1 and error["message"] in str(caught.value)
+
+
+@pytest.mark.parametrize("said", [b"Rate limit reached", b"Service unavailable", b" "])
+def test_a_200_without_json_that_passes_is_asked_again(said: bytes) -> None:
+    with raw_server(in_turn(whole(said, *QUICK), GOOD)) as server:
+        assert reply_of(asked(server.url)).text == "fine"
+    assert len(server.requests) == 2
+
+
+def test_a_page_or_a_sentence_in_place_of_json_is_asked_once() -> None:
+    for said in (b"<html>upstream</html>", b"It works!"):
+        with raw_server(in_turn(whole(said, *QUICK))) as server, pytest.raises(ModelError):
+            asked(server.url)
+        assert len(server.requests) == 1
 
 
 def test_a_prompt_that_is_too_long_inside_a_200() -> None:
