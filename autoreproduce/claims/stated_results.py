@@ -43,7 +43,8 @@ _SETTING_BEFORE = re.compile(
 )
 _PREPOSITION = r"(?:on|over|with|in|at|for|and|by|from|across|using|per|of|after|to)"
 _SETTING_AFTER = re.compile(
-    rf"^[\s~$}}-]*(?:(?!{_PREPOSITION}\s)\w+\s)?(?P<after>{VALUED}|{COUNTED})(?!\w)", re.IGNORECASE
+    rf"^[\s~$}}-]*(?:(?!{_PREPOSITION}\s)\w+\s)?(?P<after>{VALUED}|{COUNTED})(?!\w)(?!\s*[=:])",
+    re.IGNORECASE,
 )
 CONFIDENCE = r"confidence|conf\.|CI|credib\w+|(?:inter)?quantiles?|percentiles?|intervals?"
 # "a 95 % confidence interval"
@@ -59,6 +60,7 @@ _SETTING_HEADING = re.compile(
 def is_setting(sentence: str, start: int, end: int, names: Sequence[str]) -> bool:
     """True if sentence[start:end] is a setting's value; one whose words are all `names` is none."""
     before, after = sentence[max(0, start - 60) : start], sentence[end : end + 30]
+    before = re.sub(r"(?<=[A-Za-z])_(?=[A-Za-z])", " ", before)  # n_layers = 12
     sized = "." not in sentence[start:end] and _SIZE_AFTER.match(after)
     if sized or _LEVEL_AFTER.match(after):
         return True
@@ -286,6 +288,8 @@ def is_value_of(claim: Claim, number: Printed, factor: float = 1.0) -> bool:
     values = {claim.value, claim.value * times}
     if number.percent and claim.scale != "raw":
         values = {max(values, key=abs)}
+    elif number.percent and abs(claim.value) <= 1:  # 88 % of 0.88
+        values.add(100 * claim.value)
     for value in values:
         for by_heading in {1.0, factor}:
             shown, half = number.value * by_heading, number.step * by_heading / 2

@@ -420,7 +420,7 @@ def _read_line(line: str, start: int) -> _Line:
     loose = [one.span() for one in _LOOSE.finditer(masked[:label_end])]
     if len(loose) > 1 and len(masked[:label_end].split()) <= _MOST_WORDS * len(loose):
         found += loose  # rows that a reader ran together
-    label = masked[:label_end]
+    label = masked[:label_end].replace("_", " ")
     if is_setting_heading(label) or _SETTING_ROW.fullmatch(label.strip()):
         found = []
     return _Line(start, line, tuple((start + a, start + b) for a, b in sorted(found)), cells)

@@ -115,6 +115,15 @@ def test_settings_counts_years_and_names_stay(text: str) -> None:
     assert blank_values(text, claims) == text
 
 
+def test_settings_of_code_stay_and_what_its_comments_say_does_not() -> None:
+    f1 = claim(0.88, row=("Gated",), column=("Lakes",), metric="f1", printed="0.88", scale="raw")
+    ppl = claim(12.0, id="p", row=("Gated",), column=("PPL",), metric="perplexity", printed="12.0")
+    code = "# F1 on Lakes should be {}\nthreshold = 0.88\n# perplexity of {}\nn_layers = 12\n"
+    assert blank_values(code.format("0.88", "12.0"), [f1, ppl]) == code.format(WITHHELD, WITHHELD)
+    assert "88 %" not in blank_values("On Lakes its F1 is 88 %.", [f1])
+    assert "88 % of the labels" in blank_values("F1 with 88 % of the labels.", [f1])
+
+
 def test_what_cannot_be_decided_stays_and_is_told() -> None:
     text = "The gate opens at a threshold of 0.912 in all runs."
     assert blank_values(text, [GATED]) == text
