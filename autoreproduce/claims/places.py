@@ -3,7 +3,7 @@
 Names lead to a cell if each row name is one of the cell's row headings and each column name
 one of its column headings (or all the other way round, for tables with methods in columns). The
 nearest senses of the row's and the column's names are taken that any cell has: the heading itself,
-then the heading without what is in brackets, then words within it.
+marks and citations or not, then the heading without what is in brackets, then words within it.
 """
 
 import re
@@ -15,10 +15,19 @@ from typing import Protocol, TypeVar
 from autoreproduce.claims.claim import Claim
 from autoreproduce.papers.captions import table_number
 from autoreproduce.papers.numbers import numbers_in
-from autoreproduce.papers.plain import name_of
+from autoreproduce.papers.plain import name_of, plain
 from autoreproduce.papers.table import Cell, Heading, Table
 
 Alike = Callable[[str, str], bool]
+
+
+def _same_text(name: str, heading: str) -> bool:
+    return _shown(name) == _shown(heading) != ""
+
+
+@lru_cache(maxsize=50_000)
+def _shown(name: str) -> str:
+    return plain(name).casefold()
 
 
 def _same_name(name: str, heading: str) -> bool:
@@ -48,7 +57,7 @@ def _without_brackets(name: str) -> str:
     return re.sub(r"\([^()]*\)|\[[^\[\]]*\]|[%↑↓]", " ", name).strip() or name
 
 
-SENSES: tuple[Alike, ...] = (_same_name, _same_bare_name, _name_within)
+SENSES: tuple[Alike, ...] = (_same_text, _same_name, _same_bare_name, _name_within)
 _NEAREST = sorted(product(SENSES, SENSES), key=lambda pair: sum(map(SENSES.index, pair)))
 
 

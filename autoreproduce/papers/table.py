@@ -269,9 +269,9 @@ class _Layout:
         for y in range(self.heads, self.height):
             if self._is_section(y):
                 section = next(entry.text for entry in self.matrix[y] if entry.text)
-            elif (latest or {y, y + 1} & set(self.table.rules)) and self._is_heading_row(
-                y, self.labels
-            ):
+            elif self._begins_part(y, latest) and self._is_heading_row(y, self.labels):
+                if not latest and self._texts(y) in map(self._texts, range(self.heads)):
+                    continue  # the headings of a table that goes on
                 latest.append(y)
                 columns = self._column_headings(latest)
                 continue
@@ -280,6 +280,17 @@ class _Layout:
                 found += self._cells_of(y, [*top, *self._row_headings(y)], columns)
             latest = []
         return found
+
+    def _begins_part(self, y: int, latest: Sequence[int]) -> bool:
+        """Whether headings may stand here: below others, at a rule, or where a row is called what
+        the rows of headings are.
+        """
+        name = self.matrix[y][0].text
+        named = bool(name) and name in {row[0].text for row in self.matrix[: self.heads]}
+        return named or bool(latest) or bool({y, y + 1} & set(self.table.rules))
+
+    def _texts(self, y: int) -> list[str]:
+        return [entry.text for entry in self.matrix[y]]
 
     def _cells_of(
         self, y: int, headings: list[Heading], columns: list[tuple[str, ...]]

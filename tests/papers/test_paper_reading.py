@@ -284,7 +284,7 @@ def test_pictures_that_markdown_links_to(read, tmp_path):
         ("p", b"x", "of a kind that cannot be read"),
         ("p.pdf", make_pdf([Page().line(9, 9, "x")], encrypted=True), "encrypted"),
         ("p.pdf", b"%PDF-1.5 nothing", "damaged"),
-        ("p.tar.gz", b"nothing", "neither tar, gzip nor PDF"),
+        ("p.tar.gz", b"nothing", "neither tar, zip, gzip nor PDF"),
     ],
 )
 def test_a_file_that_cannot_be_read(read, tmp_path, name, data, message):

@@ -367,6 +367,41 @@ def test_a_mark_may_stand_before_a_number(cell: str) -> None:
     assert values(table) == {"A | V": 0.51, "B | V": 0.61}
 
 
+@pytest.mark.parametrize("names", [("Dense", "Dense"), ("Dense", "Gated")])
+def test_headings_that_come_again_in_a_table_name_what_is_below_them(
+    names: tuple[str, str],
+) -> None:
+    parts = [
+        f"| Set | {where} | |\n{rule}| Method | MSE | MAE |\n| {name} | 0.4{n} | 0.3{n} |\n"
+        for n, (where, name, rule) in enumerate(
+            zip(("Rivers", "Lakes"), names, ("|---|---|---|\n", ""), strict=True), 1
+        )
+    ]
+    (table,) = tables_in("".join(parts))
+    assert values(table) == {
+        f"{names[0]} | Rivers / MSE": 0.41,
+        f"{names[0]} | Rivers / MAE": 0.31,
+        f"{names[1]} | Lakes / MSE": 0.42,
+        f"{names[1]} | Lakes / MAE": 0.32,
+    }
+
+
+def test_the_headings_of_a_table_that_goes_on_are_no_row() -> None:
+    again = (
+        "| M | MSE | MAE |\n|---|---|---|\n| A | 0.4 | 0.3 |\n| M | MSE | MAE |\n| B | 0.5 | 0.2 |"
+    )
+    (table,) = tables_in(again)
+    assert values(table) == {"A | MSE": 0.4, "A | MAE": 0.3, "B | MSE": 0.5, "B | MAE": 0.2}
+
+
+def test_a_heading_s_own_marks_and_citation_tell_it_from_others() -> None:
+    head = "|  | Dense (ours) | Dense [12] | Dense† |\n|---|---|---|---|\n"
+    (table,) = tables_in(f"{head}| Rivers | 0.41 | 0.42 | 0.43 |\n| Lakes | 0.51 | 0.52 | 0.53 |")
+    for column, value in (("Dense (ours)", "0.51"), ("Dense [12]", "0.52"), ("dense†", "0.53")):
+        assert [cell.text for cell in cells_at(("Lakes",), (column,), table)] == [value]
+    assert len(cells_at(("Lakes",), ("Dense",), table)) > 1
+
+
 def test_a_raised_plus_is_one() -> None:
     (table,) = tables_in("| M | V |\n|---|---|\n| A$^{+}$ | 0.4 |\n| A++ | 0.6 |\n| A | 0.5 |")
     for row, value in (("A+", "0.4"), ("A++", "0.6"), ("A", "0.5"), ("A^+", "0.4")):
