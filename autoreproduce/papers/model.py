@@ -14,6 +14,7 @@ from autoreproduce.papers.table import Table
 Source = Literal[
     "latex", "html", "docling", "mineru", "pdf", "markdown", "text", "document", "digest"
 ]
+MOST_FIGURES = 6  # that a model is shown
 SMALLEST_FIGURE = 96  # pixels: smaller ones are logos, icons and single symbols
 
 
@@ -95,12 +96,12 @@ def png_size(path: Path) -> tuple[int, int]:
     return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
 
 
-def figures_for_model(paper: Paper, limit: int = 6) -> list[Figure]:
-    """At most `limit` figures for a model that sees pictures, the largest (in pixels) first."""
+def figures_for_model(paper: Paper) -> list[Figure]:
+    """At most MOST_FIGURES for a model that sees pictures, the largest (in pixels) first."""
     sized = [
         (width * height, figure)
         for figure in paper.figures
         for width, height in [png_size(figure.path)]
         if min(width, height) >= SMALLEST_FIGURE
     ]
-    return [figure for _, figure in sorted(sized, key=lambda pair: -pair[0])[:limit]]
+    return [figure for _, figure in sorted(sized, key=lambda pair: -pair[0])[:MOST_FIGURES]]

@@ -13,30 +13,30 @@ from math import log
 PASSAGE = 1200  # characters, cut at paragraphs
 
 
-def split(text: str, size: int = PASSAGE) -> list[str]:
-    """The text in passages of about `size` characters, cut between paragraphs if it has some."""
+def split(text: str) -> list[str]:
+    """The text in passages of about PASSAGE characters, cut between paragraphs if it has some."""
     passages = [""]
     for paragraph in re.split(r"\n\s*\n", text):
-        if passages[-1] and len(passages[-1]) + len(paragraph) > size:
+        if passages[-1] and len(passages[-1]) + len(paragraph) > PASSAGE:
             passages.append("")
         passages[-1] = f"{passages[-1]}\n\n{paragraph}".strip()
     return [passage for passage in passages if passage]
 
 
-def split_evenly(text: str, size: int = PASSAGE) -> list[str]:
-    """The same, with paragraphs of over twice the size cut too: between lines, else anywhere."""
-    return [piece for passage in split(text, size) for piece in _pieces(passage, size)]
+def split_evenly(text: str) -> list[str]:
+    """The same, with paragraphs of over twice that cut too: between lines, else anywhere."""
+    return [piece for passage in split(text) for piece in _pieces(passage)]
 
 
-def _pieces(passage: str, size: int) -> list[str]:
-    if len(passage) <= 2 * size:
+def _pieces(passage: str) -> list[str]:
+    if len(passage) <= 2 * PASSAGE:
         return [passage]
     pieces = [""]
     for line in passage.splitlines(keepends=True):
-        for start in range(0, len(line), size):
-            if pieces[-1] and len(pieces[-1]) + len(line) > size:
+        for start in range(0, len(line), PASSAGE):
+            if pieces[-1] and len(pieces[-1]) + len(line) > PASSAGE:
                 pieces.append("")
-            pieces[-1] += line[start : start + size]
+            pieces[-1] += line[start : start + PASSAGE]
     return pieces
 
 

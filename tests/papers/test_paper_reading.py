@@ -298,7 +298,7 @@ def test_a_file_that_is_not_there(read, tmp_path):
         read(file=tmp_path / "gone.pdf")
 
 
-def test_figures_for_a_model(tmp_path):
+def test_figures_for_a_model(tmp_path, monkeypatch):
     import numpy
 
     from autoreproduce.papers.pdfium import write_png
@@ -313,4 +313,5 @@ def test_figures_for_a_model(tmp_path):
     figures.append(Figure(path=tmp_path / "gone.png"))
     paper = Paper(title="", text="", body="", source="text", note="", figures=figures)
     assert [figure.caption for figure in figures_for_model(paper)] == ["400", "300", "200", "100"]
-    assert [figure.caption for figure in figures_for_model(paper, limit=1)] == ["400"]
+    monkeypatch.setattr("autoreproduce.papers.model.MOST_FIGURES", 1)
+    assert [figure.caption for figure in figures_for_model(paper)] == ["400"]

@@ -36,6 +36,7 @@ CODE |= {".c", ".f90", ".yaml", ".yml", ".toml", ".cfg", ".ini", ".json"}
 LANGUAGES = CODE - {".yaml", ".yml", ".toml", ".cfg", ".ini", ".json"}
 STATING = DOCUMENTS - {".ipynb"}  # a patch copies the lines of a notebook as they are
 MOST_SHOWN, MOST_NAMES = 6_000, 300  # characters of an error, files of a prompt
+MOST_ASKED = 3  # files that a model may ask for
 ROOM, OF_A_TEXT, OF_A_SCRIPT = 70_000, 8_000, 16_000  # characters: of all, of a file
 FEWEST = 1_200  # characters of a file that is shown in part
 HOW_IT_STARTS = re.compile(
@@ -94,18 +95,18 @@ def shown_code(
 
 
 def files_asked_for(
-    workspace: Path, names: Iterable[str], withhold: Callable[[str], str] = str, most: int = 3
+    workspace: Path, names: Iterable[str], withhold: Callable[[str], str] = str
 ) -> str:
-    """The texts of files that a model asked to see, `most` at most, or that one isn't there."""
+    """The texts of files that a model asked to see, the first few, or that one isn't there."""
     tree = Tree(workspace)
     there = {e.name: e.size for e in tree.walk({".git"}) if e.kind == "file"}
     code, parts = _Code(tree, [], withhold), list[str]()
-    for asked in islice(names, most):
+    for asked in islice(names, MOST_ASKED):
         name = asked.strip().removeprefix("./")
         if not 0 < there.get(name, 0) < LARGEST:
             parts.append(f"## {name[:200]}\n(no such text file)")
             continue
-        parts.append(f"## {name}\n~~~~\n{_part(code.text(name), ROOM // most, ())}\n~~~~")
+        parts.append(f"## {name}\n~~~~\n{_part(code.text(name), ROOM // MOST_ASKED, ())}\n~~~~")
     return "\n\n".join(parts)
 
 
@@ -319,7 +320,7 @@ def _words(text: str) -> list[str]:
     return re.findall(r"[a-z]{4,}", text.lower())
 
 
-def experiment_text(paper: str, about: Sequence[str], room: int = EXPERIMENT_ROOM) -> str:
+def experiment_text(paper: str, about: Sequence[str]) -> str:
     """The paragraphs of a paper that say most of the experiment's settings, in their order.
 
     `about`: the experiment's name, and what its claims are called.
@@ -341,7 +342,7 @@ def experiment_text(paper: str, about: Sequence[str], room: int = EXPERIMENT_ROO
         return 2.0 * named + min(len(words & there), 4) + min(settings, 5)
 
     ranked = sorted(range(len(parts)), key=lambda n: (-score(parts[n]), n))
-    kept: list[int] = []
+    kept, room = list[int](), EXPERIMENT_ROOM
     for number in ranked:
         size = min(len(parts[number]), LONGEST_PARAGRAPH)
         if score(parts[number]) < 2 or size > room:
