@@ -47,7 +47,7 @@ FOREIGN = {
     "--executors",  # of perf/executors.py
     "--only",  # of perf/many_trials.py
     "--write-golden",  # of this suite
-    *("--drawn", "--recorded", "--program"),  # of python -m eval.lab
+    *("--drawn", "--draws", "--recorded", "--program"),  # of python -m eval.lab
     *("--describe", "--command"),  # of maskmaker
     *("--prove", "--renamed"),  # in the log of results, of commands that are gone
 }
