@@ -107,11 +107,13 @@ class ReproduceBench:
 
 
 def _counted(task: Task, sandboxes: SandboxSetup, asked: str) -> CountedData:
-    """What a run that counts sees: the draw that is asked for, a new one, or the published data."""
+    """What a run that counts sees: the draw that is asked for, a new one, or the published data,
+    which nobody can ask for a draw of where nothing is drawn.
+    """
     if asked == PUBLISHED or not redrawn(task):
         folder = task.decoy_dir or task.data_dir
         assert folder is not None
-        found = CountedData(folder, asked)
+        found = CountedData(folder, asked and PUBLISHED)
     else:
         seed = asked or new_seed()
         draw = draw_of(task, sandboxes.settings.cache_dir, seed, sandboxes.note)

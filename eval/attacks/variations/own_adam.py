@@ -9,8 +9,10 @@ import torch
 class OwnAdam(torch.optim.Optimizer):
     """Adam (Kingma and Ba, 2015) with L2 decay in the gradient."""
 
-    def __init__(self, params: Any, lr: float = 1e-3, **named: Any) -> None:
-        known = {"lr": lr, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.0, **named}
+    def __init__(
+        self, params: Any, lr: float = 1e-3, betas: Any = (0.9, 0.999), **named: Any
+    ) -> None:
+        known = {"lr": lr, "betas": betas, "eps": 1e-8, "weight_decay": 0.0, **named}
         super().__init__(params, known)
 
     @torch.no_grad()

@@ -1,5 +1,6 @@
 """Data that are drawn after a program is final: secret, whole, repeatable, and like all others."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from autoreproduce.benchmarks.reproducebench.scaffold import new_task
 from autoreproduce.benchmarks.reproducebench.task_code import load_module
 from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
-from autoreproduce.sandboxes.counted_run import PUBLISHED
+from autoreproduce.sandboxes.counted_run import PUBLISHED, CountedData
 from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.task import ReferenceNumber, Task
 
@@ -88,6 +89,20 @@ def test_each_counted_run_has_a_new_draw_and_a_repetition_the_same(
     assert again is not None and again("") == one
     assert ready.counted(PUBLISHED).folder == tiny.decoy_dir
     assert plain.of_draw(one.draw).counted is None
+
+
+def test_a_task_that_is_not_drawn_has_no_draw_of_the_seed_that_is_asked_for(
+    tiny: Task, tmp_path: Path
+) -> None:
+    assert tiny.folder is not None
+    described = tiny.folder / "task.yaml"
+    described.write_text(re.sub(r"(?m)^ +redrawn:.*\n", "", described.read_text()))
+    settings = Settings.model_validate({"cache_dir": tmp_path})
+    plain = SandboxSetup(settings, tmp_path / "packages", tiny.data_dir)
+    counted = ReproduceBench(ReproduceBench.Options()).ready(tiny, plain).counted
+    assert counted is not None
+    assert counted(new_seed()) == CountedData(tiny.decoy_dir, PUBLISHED)
+    assert counted("") == CountedData(tiny.decoy_dir, "")
 
 
 def test_a_draw_that_cannot_be_made_says_why(tiny: Task, tmp_path: Path) -> None:
