@@ -346,7 +346,8 @@ def test_any_other_answer_is_a_reply_or_one_clear_error(answer: bytes) -> None:
         try:
             reply = reply_of(ask(server))
         except ModelError as error:
-            assert "\n" not in str(error) and "did not answer as a chat model does" in str(error)
+            said = "did not answer as a chat model does" if answer else "the server sent nothing"
+            assert "\n" not in str(error) and said in str(error)
         else:
             json.dumps([reply.text, reply.finish, reply.model]).encode()
             assert isinstance(reply.text, str)
