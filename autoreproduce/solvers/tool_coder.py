@@ -151,7 +151,8 @@ def tools_of(bench: ProgramTools) -> list[Any]:
     @tool
     def shell(command: str) -> Any:
         """Run a bash command in your folder; how it ended and what it printed. Nothing that you
-        start outlives the command. `pip install NAME` by itself installs a package.
+        start outlives the command, nor does what you leave outside your folder, in /tmp for one.
+        `pip install NAME` by itself installs a package.
         """
         return bench.shell(command)
 
@@ -162,7 +163,9 @@ def tools_of(bench: ProgramTools) -> list[Any]:
 
     @tool
     def write(path: str, text: str) -> str:
-        """Write a whole file, new or in place of the one that's there."""
+        """Write a whole file, new or in place of the one that's there; `path` is relative to your
+        folder.
+        """
         return bench.write(path, text)
 
     @tool
@@ -184,7 +187,7 @@ def tools_of(bench: ProgramTools) -> list[Any]:
 
     @tool
     def submit() -> str:
-        """Submit the program in your folder. Ends the work."""
+        """Submit the program in your folder, in a reply without other calls. Ends the work."""
         return "submitted"
 
     runs = [run]
