@@ -196,4 +196,7 @@ def test_the_full_code_is_the_task_with_no_function_masked(run, tmp_path):
     assert done.result.metric == 1 and done.result.details["n"] == 0
     assert done.result.details["upstream"] is False  # by the answer, which lacks numbers
     masked = masked_of(done.task)
-    assert lay_out(masked, tmp_path / "w") == {}
+    lay_out(masked, tmp_path / "w")
+    for file in masked.paper.code.rglob("*.py"):
+        laid_out = tmp_path / "w" / file.relative_to(masked.paper.code)
+        assert laid_out.read_bytes() == file.read_bytes()
