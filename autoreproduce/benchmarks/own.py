@@ -233,7 +233,7 @@ def _first_sentence(entry: OwnTask) -> str:
     """What the agents are asked first."""
     if entry.experiment:
         return f"Replicate {entry.experiment} of the paper."
-    return f"Replicate the experiment that the user calls {entry.name!r} (its data, or a name)."
+    return f"Replicate the experiment on {entry.name}."
 
 
 def _metrics_of(texts: Sequence[str], claims: Sequence[Claim]) -> list[Metric]:
