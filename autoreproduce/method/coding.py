@@ -57,6 +57,7 @@ def write_program(bench: Workbench, coder: Coder) -> PhaseResult:
     take(bench)
     if (broken := lacking(bench)) and broken[0].startswith(PROGRAM):
         bench.replace_files(before, "back to the version before the changes", KEPT)
+        _take_its_defaults(bench)
         bench.changed = False
         return PhaseResult("ran", f"the changes asked for broke it: {broken[0]}", 1)
     return PhaseResult("matched", f"{coder.name}: {ending}; after the audit: {again}", 1)
@@ -90,9 +91,14 @@ def take(bench: Workbench) -> None:
         files["preprocess.py"] = bench.task.preprocess
     bench.changed = bench.rounds > 1
     bench.replace_files(files, f"the program after round {bench.rounds}", KEPT)
-    if bench.open_choices and (DEFAULTS in files or bench.taken):
+    _take_its_defaults(bench)
+
+
+def _take_its_defaults(bench: Workbench) -> None:
+    """The defaults that this version of the program has."""
+    if bench.open_choices and (DEFAULTS in bench.files or bench.taken):
         try:
-            take_defaults(bench, parse_defaults(files.get(DEFAULTS, "{}")))
+            take_defaults(bench, parse_defaults(bench.files.get(DEFAULTS, "{}")))
         except ValueError as error:
             bench.trial.note(f"{DEFAULTS}: {error}")
 

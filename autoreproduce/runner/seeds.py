@@ -12,6 +12,7 @@ from autoreproduce.evaluation.report.wording import duration, plural
 from autoreproduce.evaluation.scorers.execution import last_run
 from autoreproduce.papers.numbers import same_number
 from autoreproduce.runner.many_seeds import LEAST_SECONDS, MOST_SECONDS, MOST_UNASKED, many_seeds
+from autoreproduce.runner.readings import SLACK
 from autoreproduce.runner.repeater import Repeater, seed_run
 from autoreproduce.trials.measurement import Measurement
 from autoreproduce.trials.trial import Trial
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from autoreproduce.config import Settings
 
 PHASE = "seeds"
-ROOM = 1.2  # times what the first run took
 
 
 def seed_runs(
@@ -44,7 +44,7 @@ def seed_runs(
     if ran is None:
         return runs
     unasked = "seeds" not in settings.given() and asked == 1
-    needed = ROOM * (FEWEST_SEEDS - 1) * runs[0].seconds  # for a distribution
+    needed = SLACK * (FEWEST_SEEDS - 1) * runs[0].seconds  # for a distribution
     fast = needed <= MOST_SECONDS and repeater is not None and _is_own_word(repeater, first)
     if unasked and not (fast and tells(runs)):
         return runs

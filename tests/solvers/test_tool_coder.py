@@ -429,6 +429,33 @@ def test_a_coder_takes_the_default_that_fits_the_text(tmp_path: Path, value: int
         assert refused and opened.values == (1, 0) and decided["penalty"]["value"] == 1
 
 
+def test_defaults_go_back_with_the_program_whose_changes_broke_it(tmp_path: Path) -> None:
+    taken = json.dumps({"penalty": {"value": 0, "why": "it falls throughout"}})
+    wrong = TAKES + WRONG.split("\n", 2)[2]
+    written = (
+        ("write", {"path": "main.py", "text": wrong}),
+        ("write", {"path": "README.md", "text": README}),
+        ("write", {"path": "reading_defaults.json", "text": taken}),
+    )
+    broken = (("shell", {"command": "rm reading_defaults.json; echo '(' > main.py"}),)
+    line = wrong.splitlines().index(next(x for x in wrong.splitlines() if "0.05 *" in x)) + 1
+    inner = coded(
+        [written, SUBMIT, broken, SUBMIT], RATE_DIFFERS.replace('"first": 6', f'"first": {line}')
+    )
+
+    def reply(request: Request) -> Answer | str:
+        if "Read the paper once" in request.messages[-1]["content"]:
+            choices = tiny.CHOICES.removesuffix("```") + PENALTY
+            return tiny.reading("none_because: the error has no number", choices)
+        return inner(request)
+
+    with chat_server(reply) as server:
+        run_solver(tmp_path, server.base_url, "autoreproduce", lineage=False)
+    assert names(tmp_path, CHANGES)
+    assert Workspace(tmp_path / "trial").committed()["main.py"].decode() == wrong
+    assert readings_of(tmp_path / "trial")[0].values == (0, 1)
+
+
 def test_claimed_values_in_the_documents_of_code_are_withheld(tmp_path: Path) -> None:
     tiny.lay_out(tmp_path)
     paper = tmp_path / "paper.md"

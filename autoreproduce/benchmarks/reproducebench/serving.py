@@ -47,7 +47,7 @@ from autoreproduce.trials.run import Run, run_program
 from autoreproduce.trials.served import Served, is_one_number
 
 WEIGHTS, CODE, INPUTS, PREDICTIONS = "weights.npz", "predict.py", "inputs.npz", "predictions.npz"
-OR_ELSE = "method.py"
+METHOD = "method.py"  # which has `predict` in a program of the paper's three files
 LARGEST_CODE = 16 * 2**20  # bytes
 CARRIES = 0.1  # of the reference's typical movement: an array that predictions rest on
 STEADY = 0.05  # deviations between two calls on the same weights and inputs
@@ -94,8 +94,8 @@ class HandedIn:
         handed = Tree(self.workspace)
         code = [each for each in handed.files() if each.endswith(".py")]
         handed.copy_out(space, code, most=LARGEST_CODE)
-        if CODE not in code:  # a program in the three files of the paper's loop
-            Tree(space).write(CODE, f"from {Path(OR_ELSE).stem} import predict\n")
+        if CODE not in code:
+            Tree(space).write(CODE, f"from {Path(METHOD).stem} import predict\n")
         handed.copy_out(space, [WEIGHTS], most=LARGEST_PREDICTIONS)
         return space
 
@@ -133,8 +133,8 @@ def served_by(
     """
     asked = task_file(folder_of(task)).served
     handed = Tree(workspace)
-    there = [name for name in (WEIGHTS, CODE, OR_ELSE) if handed.kind(name) == "file"]
-    if asked is None or pair is None or WEIGHTS not in there or len(there) == 1:
+    there = {name for name in (WEIGHTS, CODE, METHOD) if handed.kind(name) == "file"}
+    if asked is None or pair is None or WEIGHTS not in there or not there & {CODE, METHOD}:
         return None
     sandboxes.note("calling predict with the weights that were handed in")
     try:
