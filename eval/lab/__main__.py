@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 app = CommandApp()
 Out = Annotated[Path | None, typer.Option(help="the folder of the runs")]
+Data = Annotated[Path | None, typer.Option(help="published files you have")]
 say = partial(print, flush=True)
 
 
@@ -42,6 +43,7 @@ def attacks(
     repeats: Annotated[int, typer.Option(min=1, help="readings by each judge")] = 1,
     levels: Annotated[str, typer.Option(help="some of them [all]", metavar="A,B")] = "",
     settings: Settings,
+    data: Data = None,
     out: Out = None,
 ) -> None:
     """Run and score programs that fake a result, beside honest variations of the reference."""
@@ -50,7 +52,8 @@ def attacks(
 
     names, wanted = judge or default_judges(settings), [one for one in levels.split(",") if one]
     home = out or settings.runs_dir / "attacks"
-    caught = run_attacks(tasks, names, repeats, wanted, home, settings, say, program or [])
+    given = (home, settings, say, program or [], data)
+    caught = run_attacks(tasks, names, repeats, wanted, *given)
     raise typer.Exit(0 if caught else 1)
 
 
@@ -90,7 +93,7 @@ def discriminate(
         bool, typer.Option("--drawn", help="run on secret draws, beside the reference")
     ] = False,
     settings: Settings,
-    data: Annotated[Path | None, typer.Option(help="published files you have")] = None,
+    data: Data = None,
     json: Json = False,
 ) -> None:
     """Show what the number tells from the reference, at small size.

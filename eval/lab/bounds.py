@@ -32,13 +32,15 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=1)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--profile", default="small")
+    parser.add_argument("--data", type=Path, help="published files you have")
     parser.add_argument("--runs", type=Path, default=Path("runs/bounds"))
     parser.add_argument("--sandbox", default="bubblewrap")
     parser.add_argument("--cpus", type=float, default=2.0)
     asked = parser.parse_args()
     settings = Settings.model_validate({"sandbox": asked.sandbox, "cpus": asked.cpus})
     task = find_task(asked.task, asked.profile)
-    task = ReproduceBench(ReproduceBench.Options()).prepare(task, settings.cache_dir, print)
+    benchmark = ReproduceBench(ReproduceBench.Options())
+    task = benchmark.prepare(task, settings.cache_dir, print, asked.data)
     pairs: dict[str, list[float]] = {}
     gaps: list[float] = []
     for number in range(asked.draws):

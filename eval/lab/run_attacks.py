@@ -223,12 +223,14 @@ def run_attacks(
     settings: Settings,
     note: Callable[[str], None],
     only: Sequence[str] = (),
+    data: Path | None = None,
 ) -> bool:
     """Run and score the attacks on each task, below `home`; True if all were caught as expected.
 
     `levels`: none means all; with judges the mixed level reads the programs too. `only`: names of
-    programs, or "honest" for all variations. A program that was run is not run again. Writes
-    `attacks-TASK.json` and `.md`. Raises UsageError for another task, level or program.
+    programs, or "honest" for all variations. `data`: a folder with published files. A program that
+    was run is not run again. Writes `attacks-TASK.json` and `.md`. Raises UsageError for another
+    task, level or program.
     """
     levels = levels or ((*FREE, "mixed") if judges else FREE)
     if unknown := [level for level in levels if level not in (*FREE, "mixed")]:
@@ -238,7 +240,7 @@ def run_attacks(
     found = [find_task(name, settings.profile) for name in tasks]
     chosen = [(task, _named(attacks_on(task), only)) for task in found]
     judging = Judging(levels=tuple(levels), judges=tuple(judges), repeats=repeats)
-    asked = Job(judging=judging, settings=settings, solver=EXTERNAL)
+    asked = Job(judging=judging, settings=settings, data=data, solver=EXTERNAL)
     good = True
     for task, attacks in chosen:
         kept = Tree(home / task.id)

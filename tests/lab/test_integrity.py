@@ -193,6 +193,14 @@ def test_one_program_can_be_run_again_beside_others_on_their_draw(
         run_attacks(["tiny"], [], 1, LEVELS, place, *given, ["nothing"])
 
 
+def test_published_files_are_looked_for_in_the_folder_that_is_named(
+    tiny: Task, tmp_path: Path
+) -> None:
+    given = (tmp_path / "attacks", settings_in(tmp_path, "process"), print, ["reference"])
+    with pytest.raises(UsageError, match="nowhere isn't a folder"):
+        run_attacks(["tiny"], [], 1, LEVELS, *given, tmp_path / "nowhere")
+
+
 def test_the_altered_references_of_a_task_fit_and_differ() -> None:
     found = {one.entry.name: one for one in attacks_on(reproducebench.load_task("lsm", "small"))}
     altered = ("forged_number", "labels_blended", "half_width", "dead_modules")
