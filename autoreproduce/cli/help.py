@@ -153,7 +153,7 @@ def one_line(error: TyperException) -> UsageError:
     message = " ".join(error.format_message().split()).rstrip(".").replace("Value error, ", "")
     extra = re.search(r"unexpected extra arguments?(?:\(s\))? \((.+)\)", message)
     if extra and ctx and any("--paper" in each.opts for each in ctx.command.params):
-        from autoreproduce.papers.places import option_for
+        from autoreproduce.papers.paths import option_for
 
         if option := option_for(extra[1]) or option_for(extra[1].split()[0]):
             return UsageError(

@@ -24,7 +24,7 @@ from autoreproduce.files.handed_over import named_tape, tapes_elsewhere
 from autoreproduce.job import EXTERNAL, Job, Judging, Program, read_job
 from autoreproduce.job import FILE as JOB
 from autoreproduce.options import File, ReproduceOptions, ScoreOptions, completed, path_or_none
-from autoreproduce.papers.places import paper_place, refuse_paper
+from autoreproduce.papers.paths import paper_path, refuse_paper
 from autoreproduce.runner.api_results import Reproduction, Results, note_to_stderr, unwatched
 from autoreproduce.runner.runtime import Runtime
 from autoreproduce.runner.settings import options_and_settings, settings_here, settings_of, takes
@@ -148,7 +148,7 @@ def asked_task(asked: ReproduceOptions, settings: Settings) -> tuple[Task, Path 
     from autoreproduce.runner.find import find_or_make_task
     from autoreproduce.runner.preview import which_experiment
 
-    paper = None if asked["paper"] is None else paper_place(asked["paper"], settings)
+    paper = None if asked["paper"] is None else paper_path(asked["paper"], settings)
     arxiv, task, metric = asked["arxiv"], asked["task"], asked["metric"]
     if not task and not metric and (arxiv or paper):
         raise which_experiment(arxiv, paper, settings)
@@ -269,7 +269,7 @@ def score_job(
     asked = completed(ScoreOptions, options)
     task, claims = asked["task"], asked["claims"]
     refuse_paper(path)
-    paper = None if asked["paper"] is None else paper_place(asked["paper"], settings)
+    paper = None if asked["paper"] is None else paper_path(asked["paper"], settings)
     metric, named = asked["metric"] or _own_metric(claims, paper, task), task or paper
     if claims and (asked["run"] is None or named is None):
         raise UsageError("--claim is held against a run", fix="add --task NAME and --run COMMAND")

@@ -58,7 +58,7 @@ def audit(
     """List where code differs from its paper; nothing is run."""
     import json as json_module
 
-    from autoreproduce.papers.places import refuse_paper
+    from autoreproduce.papers.paths import refuse_paper
     from autoreproduce.plugins.verify.audited import audit_code
     from autoreproduce.runner.api_results import note_to_stderr
     from autoreproduce.runner.whole_paper.plan import paper_source

@@ -19,7 +19,7 @@ from autoreproduce.files.unpacking import is_url, opened_source
 from autoreproduce.job import Job, Program
 from autoreproduce.models.found_here import how_here
 from autoreproduce.options import File, completed, path_or_none
-from autoreproduce.papers.places import refuse_paper
+from autoreproduce.papers.paths import refuse_paper
 from autoreproduce.plugins.verify.driver import DRIVER
 from autoreproduce.plugins.verify.fetching import fetched_folder
 from autoreproduce.plugins.verify.handed_in import HEADLINE
