@@ -122,6 +122,7 @@ _COMPARED = rf"(?:higher|lower|better|worse)(?!\w)(?!\s+(?:\w+\s+)?(?:{VALUED}|{
 _POINTS = re.compile(r"^\s*\\?%?[$}\s~-]*(?:percentage\s+|percent\s+)?points?\b", re.IGNORECASE)
 
 
+FEWEST_NAMED = 3  # words that hardly stand together by chance
 SHORTEST = 12  # letters and digits of a sentence that says whose it is
 
 
@@ -257,7 +258,7 @@ class StatedResults:
             return not _SHARE.match(sentence[number.end : number.end + 40])
         other = not is_value_of(claim.model_copy(update={"scale": "raw"}), number)
         if other and not re.search(r"[|&]", sentence):  # 0.25 for 25 %, in no row of a table
-            return self._follows_result(sentence, number)
+            return self._follows_result(sentence, number) or _is_named(claim, sentence)
         return not is_bare(number) or self._is_attached(sentence, number)
 
     def _is_attached(self, sentence: str, number: Printed) -> bool:
@@ -343,6 +344,18 @@ def _metric_pattern(metric: str) -> str:
 def _name_words(claim: Claim) -> list[str]:
     parts = (claim.metric.replace("_", " "), *claim.row, *claim.column)
     return [word for name in parts for word in words(name)]
+
+
+def _is_named(claim: Claim, sentence: str) -> bool:
+    """True where the sentence has most of the words of a heading: "the per-round band covers only
+    0.82 at L=2".
+    """
+    there = word_set(plain(sentence))
+    for name in (*claim.row, *claim.column):
+        has = [named_in(word, there) for word in words(name)]
+        if sum(has) >= FEWEST_NAMED and 2 * sum(has) > len(has):
+            return True
+    return False
 
 
 def _named_values(claim: Claim) -> set[float]:
