@@ -167,14 +167,14 @@ def link_files(source: Path, target: Path, patterns: Collection[str]) -> None:
     What `target` has already stays. Only for folders that no program writes.
     """
     for name, real in matching(source, patterns):
-        copy = target / name
-        if copy.exists():
+        place = target / name
+        if place.exists():
             continue
-        copy.parent.mkdir(parents=True, exist_ok=True)
+        place.parent.mkdir(parents=True, exist_ok=True)
         try:
-            os.link(real, copy)
+            os.link(real, place)
         except OSError:  # another file system, or one without hard links
-            shutil.copyfile(real, copy)
+            shutil.copyfile(real, place)
 
 
 def matching(folder: Path, patterns: Collection[str]) -> Iterator[tuple[str, Path]]:

@@ -30,7 +30,7 @@ LAYERS = [
     ["models", "papers", "sandboxes"],
     ["contracts"],
     ["job"],
-    ["files", "task", "config", "options", "setting_options"],
+    ["files", "task", "config"],
     ["content"],
     ["extensions"],
     ["errors"],

@@ -10,8 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.ndimage import gaussian_filter
 
+from autoreproduce.benchmarks.reproducebench import task_code
 from autoreproduce.benchmarks.reproducebench import tasks as reproducebench
+from autoreproduce.benchmarks.reproducebench.agreement import residuals
 from autoreproduce.errors import UsageError
 
 FOLDER = reproducebench.folder("reproducebench") / "simvp"
@@ -206,6 +209,27 @@ def test_the_metric_of_known_predictions(metric, program, data_code, tiny):
         assert metric(path, tiny[1]) == pytest.approx(known, abs=1e-4)
         assert program.errors(guess, truth)["mse"] == pytest.approx(known, abs=1e-4)
     assert program.errors(truth + off, truth)["mae"] == pytest.approx(2 * 3 * 6 / 30, abs=1e-5)
+
+
+def test_frames_by_the_law_that_are_drawn_to_their_mean_agree_with_no_network(
+    prepare, tmp_path, monkeypatch
+):
+    """What blurs stands for a network here: on draws these have 0.93 among themselves."""
+    small_sizes(prepare, monkeypatch)
+    prepare.prepare(tmp_path, "small", print)
+    truth = np.load(tmp_path / "test.npy")[10:].swapaxes(0, 1)[:, :, None] / 255
+    noise = np.random.default_rng(0).normal(0, 0.02, truth.shape)
+    network, drawn = gaussian_filter(truth, (0, 0, 0, 2, 2)), 0.8 * truth.mean(0) + 0.2 * truth
+    files = {"network": network, "again": network + noise, "drawn": drawn}
+    for name, frames in files.items():
+        np.savez(tmp_path / name, prediction=frames)
+    compared = task_code.load_module(FOLDER / "agreement.py").agreement
+    again, by_law = (
+        compared(tmp_path / f"{name}.npz", tmp_path / "network.npz", tmp_path)
+        for name in ("again", "drawn")
+    )
+    assert residuals(drawn, network, truth) > 0.7
+    assert by_law["correlation of the errors"] < 0.1 < 0.8 < again["correlation of the errors"]
 
 
 @pytest.mark.parametrize(
