@@ -286,8 +286,9 @@ class Settings(SettingsSection):
     )
     readings_minutes: float | None = setting(
         None,
-        "minutes for other readings; 0: none [as long as the runs, 5 to 30]",
-        "reproduce",
+        "minutes for other readings; 0: none [as long as the runs, at least 5; up to 30 if they "
+        "need it]",
+        "reproduce verify",
         resumes=True,
         ge=0,
     )

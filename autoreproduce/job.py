@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -29,12 +29,12 @@ from autoreproduce.files.bounded import parse_json
 from autoreproduce.files.handed_over import named_tape
 from autoreproduce.files.shared import read_plain
 from autoreproduce.files.unpacking import at_revision
+from autoreproduce.options import PointsSource
 from autoreproduce.task import Task
 
 FILE = "job.json"
 EXTERNAL = "external"  # what a program from outside has in place of a solver
 Section = TypeVar("Section", bound=BaseModel)
-PointsSource = Literal["paper", "curated"]
 # Of a task: what doesn't affect a trial. Where it lies, and what others measured.
 BESIDE_THE_POINT: set[str] = set(
     {"folder", "modules", "paper_file", "benchmark_options", "data_dir", "decoy_dir"}

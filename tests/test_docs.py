@@ -13,6 +13,7 @@ from pathlib import Path
 import pages
 import pytest
 from manual import manual
+from setting_options import setting_options
 from typer.main import get_command
 
 from autoreproduce.cli.app import app
@@ -61,6 +62,12 @@ def test_the_page_of_commands_is_up_to_date() -> None:
     page = text_of(ROOT / "docs" / "commands.md")
     assert page == manual(), "run python tests/tools/manual.py > docs/commands.md"
     assert str(Path.home()) not in page
+
+
+def test_editors_are_told_of_every_setting() -> None:
+    module = text_of(ROOT / "autoreproduce" / "setting_options.py")
+    run = "python tests/tools/setting_options.py > autoreproduce/setting_options.py"
+    assert module == setting_options(), f"run {run}"
 
 
 @pytest.mark.parametrize("page", pages.pages(), ids=lambda page: page.name)

@@ -186,7 +186,7 @@ def callers(names: Callable[[str], object]) -> set[str]:
 
 def test_each_module_that_reads_a_file_of_others_says_which_kind() -> None:
     unknown = callers(READERS.__contains__) - set(LOADERS)
-    assert not unknown, "say in LOADERS which kind it reads, and what a stranger's file may do"
+    assert not unknown, "say in LOADERS which kind it reads, and what somebody else's file may do"
     assert set(LOADERS.values()) - {"the reader itself"} <= set(KINDS)
 
 

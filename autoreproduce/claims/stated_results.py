@@ -122,6 +122,7 @@ _COMPARED = rf"(?:higher|lower|better|worse)(?!\w)(?!\s+(?:\w+\s+)?(?:{VALUED}|{
 _POINTS = re.compile(r"^\s*\\?%?[$}\s~-]*(?:percentage\s+|percent\s+)?points?\b", re.IGNORECASE)
 
 
+FEWEST_NAMED = 3  # words that hardly stand together by chance
 SHORTEST = 12  # letters and digits of a sentence that says whose it is
 
 
@@ -141,6 +142,7 @@ class StatedResults:
     def __init__(self, claims: Sequence[Claim]) -> None:
         self.claims = claims
         self.names = {claim.id: _name_words(claim) for claim in claims}
+        self._named = {claim.id: _named_values(claim) for claim in claims}
         self.metrics = list(dict.fromkeys(claim.metric.replace("_", " ") for claim in claims))
         metric = "|".join(filter(None, map(_metric_pattern, self.metrics))) or r"(?!)"
         self._metric = re.compile(metric, re.IGNORECASE)
@@ -204,7 +206,8 @@ class StatedResults:
         values = [
             one
             for one in numbers
-            if is_value_of(claim, one) and (not is_bare(one) or self._is_attached(sentence, one))
+            if is_value_of(claim, one) and one.value not in self._named[claim.id]
+            if not is_bare(one) or self._is_attached(sentence, one)
         ]
         stated = [
             one
@@ -247,7 +250,7 @@ class StatedResults:
                 yield start, text[start:end], numbers
 
     def _fits(self, claim: Claim, number: Printed, sentence: str) -> bool:
-        if not is_value_of(claim, number):
+        if not is_value_of(claim, number) or number.value in self._named[claim.id]:
             return False
         if is_setting(sentence, number.start, number.end, self.names[claim.id]):
             return False
@@ -255,7 +258,7 @@ class StatedResults:
             return not _SHARE.match(sentence[number.end : number.end + 40])
         other = not is_value_of(claim.model_copy(update={"scale": "raw"}), number)
         if other and not re.search(r"[|&]", sentence):  # 0.25 for 25 %, in no row of a table
-            return self._follows_result(sentence, number)
+            return self._follows_result(sentence, number) or _is_named(claim, sentence)
         return not is_bare(number) or self._is_attached(sentence, number)
 
     def _is_attached(self, sentence: str, number: Printed) -> bool:
@@ -266,6 +269,8 @@ class StatedResults:
 
     def _is_other_result(self, sentence: str, number: Printed) -> bool:
         after = sentence[number.end : number.end + 40]
+        if any(number.value in named for named in self._named.values()):
+            return False
         if _SHARE.match(after) or is_setting(sentence, number.start, number.end, ()):
             return False
         if not (number.percent or _POINTS.match(after) or self._unit.match(after)):
@@ -339,6 +344,27 @@ def _metric_pattern(metric: str) -> str:
 def _name_words(claim: Claim) -> list[str]:
     parts = (claim.metric.replace("_", " "), *claim.row, *claim.column)
     return [word for name in parts for word in words(name)]
+
+
+def _is_named(claim: Claim, sentence: str) -> bool:
+    """True where the sentence has most of the words of a heading: "the per-round band covers only
+    0.82 at L=2".
+    """
+    there = word_set(plain(sentence))
+    for name in (*claim.row, *claim.column):
+        has = [named_in(word, there) for word in words(name)]
+        if sum(has) >= FEWEST_NAMED and 2 * sum(has) > len(has):
+            return True
+    return False
+
+
+def _named_values(claim: Claim) -> set[float]:
+    """The numbers in a claim's name, as shares and percentages too: "power 80%" names a setting of
+    0.80, though it's the claimed 0.796, rounded.
+    """
+    named = {one.value for name in (*claim.row, *claim.column) for one in numbers_in(name)}
+    shares = {round(value * by, 12) for value in named for by in (1, 0.01, 100)}
+    return shares - {claim.value, claim.meant.value}
 
 
 def sentences(text: str, parts: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:

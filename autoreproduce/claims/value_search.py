@@ -4,8 +4,9 @@ This is the check behind `withholding`, so it trusts no reader of tables, but re
 lines. A number is one of the claims' values if both have at least three digits and one is the other
 rounded or cut off: 0.912, .912, 91.2 %, 91,2, 0,912, 9.12e-1, 9.12 × 10^-1, with any minus sign or
 none. Fewer digits prove nothing by themselves; they count in a sentence or line that names what
-they're values of (`StatedResults`). What's named as a setting ("a threshold of 0.912") can't be
-withheld without harm: it's *undecided*, and whoever asks says so.
+they're values of (`StatedResults`). What's named as a setting ("a threshold of 0.912"), and a whole
+number of three digits that nothing names ("122"), can't be withheld without harm: it's *undecided*,
+and whoever asks says so.
 
 Around a value in lines that look like a table's, every number of these lines is a result.
 """
@@ -97,6 +98,11 @@ class ValueSearch:
         targets = [target for claim in [*claims, *beside] for target in _targets_of(claim)]
         self._targets = sorted(enumerate(targets), key=lambda one: one[1].value)
         self._values = [target.value for _, target in self._targets]
+        self._whole = {
+            target.value: target.claim
+            for target in targets
+            if target.claim and target.step == 1 and target.digits == ENOUGH_DIGITS
+        }
 
     def _claim_of(self, number: _Number) -> str | None:
         """The first claim whose value the number is; three digits are at most 1 % off."""
@@ -114,6 +120,8 @@ class ValueSearch:
         values, undecided = list[Leak](), list[Leak]()
         for number in _numbers_in(plain):
             claim = self._claim_of(number)
+            whole = claim is None and not number.exact
+            claim = self._whole.get(number.value) if whole else claim
             if claim is None or _is_identifier(plain, number):
                 continue
             if overlaps((number.start, number.end), settings):
@@ -126,7 +134,10 @@ class ValueSearch:
                 re.match(r"\s*[*/]\s*[A-Za-z_(]", plain[number.end : number.end + 9]),  # 94.3 * x
                 is_setting(plain, number.start, number.end, self._names[claim]),
             )
-            (undecided if any(settles) else values).append(leak)
+            if not whole:
+                (undecided if any(settles) else values).append(leak)
+            elif not any(settles) and not _is_power_of_two(number):
+                undecided.append(leak)
         values += [
             leak
             for leak in self._stated.claimed(_with_points(plain), [(0, len(text))])
@@ -138,6 +149,8 @@ class ValueSearch:
             if not overlaps((leak.start, leak.end), settings)
         ]
         longest = {(leak.id, leak.start): leak for leak in sorted(values, key=lambda one: one.end)}
+        found = [(leak.start, leak.end) for leak in longest.values()]
+        undecided = [leak for leak in undecided if not overlaps((leak.start, leak.end), found)]
         return sorted(longest.values(), key=lambda leak: leak.start), undecided
 
     def _counts(self, plain: str, text: str) -> Iterator[Leak]:
@@ -185,8 +198,8 @@ def _is_value(number: _Number, target: _Target) -> bool:
     if (target.percent and not number.percent) or (target.share and number.unit):
         return False
     if not number.exact:  # a count, a year, a size such as 1024
-        whole = round(number.value)
-        if number.digits == ENOUGH_DIGITS or 1900 <= whole <= 2100 or whole & (whole - 1) == 0:
+        year = 1900 <= round(number.value) <= 2100
+        if number.digits == ENOUGH_DIGITS or year or _is_power_of_two(number):
             return False
     step, more = max(number.step, target.step), number.value - target.value
     if number.step > target.step:
@@ -194,6 +207,11 @@ def _is_value(number: _Number, target: _Target) -> bool:
     rounded = abs(more) <= step / 2 * (1 + 1e-6)
     cut_off = -step * 1e-6 <= more < step * (1 - 1e-6)
     return rounded or cut_off
+
+
+def _is_power_of_two(number: _Number) -> bool:
+    whole = round(number.value)
+    return whole & (whole - 1) == 0
 
 
 def _is_identifier(text: str, number: _Number) -> bool:
@@ -376,7 +394,7 @@ def _edge(lines: Sequence[_Line], at: int, way: int) -> int:
     kind = lines[at].kind
     while 0 <= (at := at + way) < len(lines):
         line = lines[at]
-        if _BREAK.match(line.text):
+        if _BREAK.match(line.text) or _begins_table(lines, at):
             break
         if blank and line.is_row and line.kind != kind:
             break  # a list, a sentence or a table of another paragraph
@@ -389,6 +407,16 @@ def _edge(lines: Sequence[_Line], at: int, way: int) -> int:
         if blank > 1 or without > MOST_BETWEEN or len(words) > _MOST_WORDS:
             break
     return last
+
+
+def _begins_table(lines: Sequence[_Line], at: int) -> bool:
+    """True for a title ("Inferential risks:") with another table's headings below it; what has a
+    row below it names a group of rows.
+    """
+    if lines[at].is_row or not lines[at].text.rstrip().endswith(":"):
+        return False
+    below = next((line for line in lines[at + 1 : at + 3] if line.text.strip()), None)
+    return below is not None and not below.is_row
 
 
 def _read_line(line: str, start: int) -> _Line:

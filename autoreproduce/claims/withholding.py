@@ -36,7 +36,7 @@ from autoreproduce.errors import UsageError
 from autoreproduce.files.bounded import parse_json
 from autoreproduce.files.shared import matching, read_plain
 from autoreproduce.papers.numbers import numbers_in
-from autoreproduce.papers.plain import name_of, named_in, plain, words
+from autoreproduce.papers.plain import name_of, named_in, plain, without_output_marks, words
 from autoreproduce.papers.table import Cell, Table
 from autoreproduce.papers.table_lines import TextTable, text_tables_in
 from autoreproduce.papers.table_rows import WITHHELD, LineField, TextRow, numbers_within
@@ -211,6 +211,7 @@ def blank_values(text: str, claims: Sequence[Claim]) -> str:
     """`text` with the claims' values withheld. A second time changes nothing."""
     if not claims:
         return text
+    printed, text = text, without_output_marks(text)
     tables = tables_in(text)
     outside = without_tables(text, tables)
     results = StatedResults(claims)
@@ -232,7 +233,7 @@ def blank_values(text: str, claims: Sequence[Claim]) -> str:
     ]
     around = [place for place in places_around(text, unread) if not overlaps(place, settings)]
     return _without(
-        text,
+        printed,
         [
             *in_tables,
             *in_lines,
@@ -259,14 +260,15 @@ def search_again(text: str, claims: Sequence[Claim]) -> tuple[str, list[Leak]]:
     digits, and what may be one and stays. It may be a piece of a text that was withheld whole.
     """
     search = ValueSearch(claims)
+    printed, text = text, without_output_marks(text)
     values, undecided = search.find(text)
     if not values and not undecided:
-        return text, []
+        return printed, []
     _, settings = _places_in_tables(tables_in(text), claims)
     values, undecided = search.find(text, settings)
     hits = [(one.start, one.end) for one in values]
     around = [place for place in places_around(text, hits) if not overlaps(place, settings)]
-    return _without(text, [*hits, *around]), undecided
+    return _without(printed, [*hits, *around]), undecided
 
 
 def leaks(text: str, claims: Sequence[Claim]) -> list[Leak]:

@@ -140,7 +140,7 @@ class LazyGroup(TyperGroup):
         """As Typer's; for an unknown command UsageError with the nearest name."""
         if args[0] not in COMMANDS:
             from autoreproduce.errors import UsageError, nearest
-            from autoreproduce.papers.places import option_for
+            from autoreproduce.papers.paths import option_for
 
             if option := option_for(args[0]):
                 raise UsageError(f"{args[0]} isn't a command", fix=f"a paper is given by {option}")

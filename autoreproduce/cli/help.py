@@ -28,8 +28,14 @@ class PanelCommand(TyperCommand):
     """A command whose help shows its options in panels."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Remember which help was asked for."""
+        """Remember which help was asked for. Raises UsageError for an option with an empty value,
+        as of a shell's variable that isn't set.
+        """
         ctx.meta[ALL] = ALL in args
+        for before, arg in zip(["", *args], args, strict=False):
+            if arg == "" or re.fullmatch(r"--[\w-]+=", arg):
+                named = arg.rstrip("=") or (before if before.startswith("-") else "an argument")
+                raise UsageError(f"{named} is empty", fix="give it a value, or leave it out")
         return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
@@ -153,7 +159,7 @@ def one_line(error: TyperException) -> UsageError:
     message = " ".join(error.format_message().split()).rstrip(".").replace("Value error, ", "")
     extra = re.search(r"unexpected extra arguments?(?:\(s\))? \((.+)\)", message)
     if extra and ctx and any("--paper" in each.opts for each in ctx.command.params):
-        from autoreproduce.papers.places import option_for
+        from autoreproduce.papers.paths import option_for
 
         if option := option_for(extra[1]) or option_for(extra[1].split()[0]):
             return UsageError(

@@ -1,21 +1,23 @@
-"""The settings as command-line options: one place (`config.Settings`) says what there is.
+"""The command line's options: `config.Settings` and `autoreproduce.options` say what there is.
 
-`settings_options` gives a Typer command the options of the settings that it uses. An option that is
-not given is left to the environment, autoreproduce.toml and the defaults.
+`settings_options` gives a Typer command its own options and the settings that it uses. A setting
+that is not given is left to the environment, autoreproduce.toml and the defaults.
 """
 
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin, is_typeddict
 
 import typer
 from pydantic.fields import FieldInfo
 
 from autoreproduce.config import FLAGS, SPELLED, flags_of
 from autoreproduce.errors import UnknownPriceError, UsageError
+from autoreproduce.options import Option, declared
 from autoreproduce.runner.settings import load_settings
 
 PANELS = {
@@ -36,14 +38,10 @@ Json = Annotated[
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="show what it would take, without asking a model")
 ]
-TaskName = Annotated[
-    str | None, typer.Option(help="data set, id or method; any name with --metric")
-]
 RequireWord = Literal["reproduced", "partly"]
 Require = Annotated[
     RequireWord | None, typer.Option(help="reproduced or partly: exit 1 if the verdict is less")
 ]
-ArxivId = Annotated[str | None, typer.Option(help="the paper's arXiv id", metavar="ID")]
 
 
 def _checked_notify(to: str | None) -> str | None:
@@ -60,14 +58,6 @@ Trust = Annotated[
         rich_help_panel=ADVANCED,
     ),
 ]
-CarriedNames = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="a file over 100 MB that the run needs; repeatable",
-        metavar="NAME",
-        rich_help_panel=ADVANCED,
-    ),
-]
 Notify = Annotated[
     str | None,
     typer.Option(
@@ -80,27 +70,35 @@ Notify = Annotated[
 
 
 def settings_options(command: str, main: Sequence[str] = ()) -> Callable[[Command], Command]:
-    """Makes `function(..., settings, ...)` a Typer command with the settings as options that are
-    declared for the command of that name.
+    """Makes `function(..., settings, ...)` a Typer command.
 
-    They replace the parameter `settings`. Those in `main` matter first; the others
-    are in the panel of their section.
+    In place of `settings` it has the settings that are declared for the command of that name, in
+    place of a TypedDict of options each of these, and the function is given them as one. Those in
+    `main` matter first, in this order; other options are advanced, and other settings in the panel
+    of their section.
     """
-    ordered = [*main, *(flag for flag in flags_of(command) if flag not in main)]
 
     def decorate(function: Command) -> Command:
         signature = inspect.signature(function, eval_str=True)
-        parameters = []
+        parameters: list[inspect.Parameter] = []
+        groups: dict[str, dict[str, Option]] = {}  # parameter -> the options that it takes together
         for name, own in signature.parameters.items():
             if name == "settings":
-                parameters += [_parameter(flag, flag in main) for flag in ordered]
+                parameters += [_setting(flag, flag in main) for flag in flags_of(command)]
+            elif is_typeddict(own.annotation):
+                options = declared(own.annotation)
+                groups[name] = {each: option for each, (_, option) in options.items()}
+                parameters += [_option(each, *options[each], each in main) for each in groups[name]]
             else:
-                parameters.append(own.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+                parameters.append(_own(own, own.name in main))
+        parameters = _with_first(parameters, main)
 
         @functools.wraps(function)
         def wrapped(**given: Any) -> None:
-            values = {name: given.pop(name) for name in ordered}
+            values = {name: given.pop(name) for name in flags_of(command)}
             set_here = {name: value for name, value in values.items() if value is not None}
+            for group, options in groups.items():
+                given[group] = dict(_given(options, given))
             settings = load_settings(set_here, _tell)
             try:
                 function(settings=settings, **given)
@@ -113,6 +111,24 @@ def settings_options(command: str, main: Sequence[str] = ()) -> Callable[[Comman
         return wrapped
 
     return decorate
+
+
+def _with_first(
+    parameters: list[inspect.Parameter], main: Sequence[str]
+) -> list[inspect.Parameter]:
+    """The parameters, those in `main` together where the first of them stands."""
+    named = {each.name: each for each in parameters}
+    at = next((at for at, each in enumerate(parameters) if each.name in main), 0)
+    others = [each for each in parameters[at:] if each.name not in main]
+    return [*parameters[:at], *(named[name] for name in main), *others]
+
+
+def _given(options: dict[str, Option], values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Takes the options out of the command line's values, as the Python function takes them."""
+    for name, option in options.items():
+        value = values.pop(name)
+        if value is not None:
+            yield name, [each for each in value.split(",") if each] if option.by_commas else value
 
 
 def _asked_price(error: UnknownPriceError, as_json: bool) -> str:
@@ -139,7 +155,7 @@ def _tell(text: str) -> None:
         print(text, file=sys.stderr)
 
 
-def _parameter(name: str, main: bool) -> inspect.Parameter:
+def _setting(name: str, main: bool) -> inspect.Parameter:
     path, field = FLAGS[name]
     word = SPELLED.get(name, name).replace("_", "-")
     names = (f"--{word}/--no-{word}",) if field.annotation is bool else (f"--{word}",)
@@ -151,12 +167,46 @@ def _parameter(name: str, main: bool) -> inspect.Parameter:
         rich_help_panel=None if main else PANELS.get(path[0], ADVANCED),
         show_default=False,
     )
-    return inspect.Parameter(
-        name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=None,
-        annotation=Annotated[kind | None, option],
+    return _keyword(name, Annotated[kind | None, option], None)
+
+
+def _own(parameter: inspect.Parameter, main: bool) -> inspect.Parameter:
+    """A parameter of the command's own, which may be declared among the options too."""
+    hint = parameter.annotation
+    if get_origin(hint) is Annotated and isinstance(hint.__metadata__[0], Option):
+        option = replace(hint.__metadata__[0], default=parameter.default)
+        return _option(parameter.name, hint.__origin__, option, main)
+    return parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+
+
+def _option(name: str, hint: Any, option: Option, main: bool) -> inspect.Parameter:
+    default = option.default
+    shown = typer.Option(
+        f"--{option.word or name.replace('_', '-')}",
+        help=option.help,
+        metavar=option.metavar,
+        min=option.least,
+        callback=option.check,
+        rich_help_panel=None if main else ADVANCED,
     )
+    kind = str if option.by_commas else _kind(hint)
+    empty = None if get_origin(kind) is list else "" if option.by_commas else default
+    return _keyword(name, Annotated[kind if empty is not None else kind | None, shown], empty)
+
+
+def _kind(hint: Any) -> Any:
+    """What Typer reads an option as: of a path that may be text a path, of a sequence a list."""
+    if get_origin(hint) is Sequence:
+        return list[_kind(get_args(hint)[0])]  # type: ignore[misc]
+    if get_origin(hint) is Literal:
+        return hint
+    kinds = [each for each in get_args(hint) or (hint,) if each is not type(None)]
+    return Path if Path in kinds else _kind(kinds[0]) if kinds != [hint] else hint
+
+
+def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, kind, default=default, annotation=annotation)
 
 
 def _help_text(field: FieldInfo) -> str:

@@ -9,117 +9,54 @@ import typer
 
 from autoreproduce.cli.help import CommandApp
 from autoreproduce.cli.options import (
-    ADVANCED,
-    ArxivId,
     DryRun,
     Json,
     Notify,
     Require,
     RequireWord,
-    TaskName,
     Trust,
     settings_options,
 )
 from autoreproduce.config import Settings
-from autoreproduce.errors import UsageError
+from autoreproduce.options import (
+    ArxivId,
+    DataFolder,
+    PaperFile,
+    ReproduceOptions,
+    TaskName,
+    TrialFolder,
+    path_or_none,
+)
 
 if TYPE_CHECKING:
     from autoreproduce.runner.api_results import Reproduction
 
 app = CommandApp()
-PaperFile = Annotated[
-    Path | None, typer.Option(help="the paper: a file, folder, FOLDER:MAIN.tex or repository")
-]
-TrialFolder = Annotated[Path | None, typer.Option(help="the trial's folder")]
-
-
-def _is_there(data: Path | None) -> Path | None:
-    """Also of a dry run, which doesn't open it."""
-    if data is not None and not str(data).startswith("hf:") and not data.is_dir():
-        raise UsageError(f"--data {data} isn't a folder", fix="name the folder that holds the data")
-    return data
-
-
-DataFolder = Annotated[
-    Path | None,
-    typer.Option(help="a folder of data you have, or hf:OWNER/NAME", callback=_is_there),
-]
-TrialNumber = Annotated[
-    int, typer.Option(min=1, help="which attempt of the same command", rich_help_panel=ADVANCED)
-]
-TestTargets = Annotated[
-    str,
-    typer.Option(
-        help="your own task's test targets in --data, kept from the run that counts: labels.npy, "
-        "test.npz:ARRAY, test.csv:COLUMN",
-        rich_help_panel=ADVANCED,
-    ),
-]
+MAIN = ("arxiv", "paper", "task", "metric", "experiment", "model", "base_url", "budget", "sandbox")
 
 
 @app.command()
-@settings_options("reproduce", main=("model", "base_url", "budget", "sandbox", "profile"))
+@settings_options("reproduce", (*MAIN, "profile", "data", "out", "require", "solver"))
 def reproduce(
     *,
-    arxiv: ArxivId = None,
-    paper: PaperFile = None,
-    task: TaskName = None,
-    metric: Annotated[
-        list[str] | None,
-        typer.Option(help="your own task's number: NAME:higher or NAME:lower; or A,B"),
-    ] = None,
-    claim: Annotated[
-        list[str] | None,
-        typer.Option(
-            help='a number of the paper, "ROW: METRIC = VALUE ± SPREAD"; repeatable',
-            rich_help_panel=ADVANCED,
-        ),
-    ] = None,
-    experiment: Annotated[
-        list[str] | None,
-        typer.Option(help='of the paper\'s plan: "Table 2", main, all; repeatable'),
-    ] = None,
+    asked: ReproduceOptions,
     settings: Settings,
-    data: DataFolder = None,
-    targets: TestTargets = "",
-    out: TrialFolder = None,
-    trial: TrialNumber = 1,
     require: Require = None,
-    solver: Annotated[str, typer.Option(help="a baseline, or agent:NAME")] = "autoreproduce",
-    instruction: Annotated[
-        str, typer.Option(help="anything else the model must know", rich_help_panel=ADVANCED)
-    ] = "",
     dry_run: DryRun = False,
     notify: Notify = None,
     json: Json = False,
 ) -> None:
     """Reproduce one experiment: code, its metric, a report."""
-    from autoreproduce.cli.console.attempts import command_line, terminal_view
+    from autoreproduce.cli.console.attempts import another_trial, command_line, terminal_view
 
     if dry_run:
         from autoreproduce.cli.console.estimates import print_reproduce_preview
 
-        asked = (task, arxiv, paper, metric, instruction, settings.profile, claim or (), targets)
-        print_reproduce_preview(asked, experiment, settings, solver, json)
+        print_reproduce_preview(asked, settings, json)
         return
     from autoreproduce.runner.api import reproduce_job
 
-    job = reproduce_job(
-        arxiv=arxiv,
-        paper=paper,
-        task=task,
-        metric=metric,
-        claims=claim or (),
-        experiment=experiment or (),
-        data=data,
-        targets=targets,
-        instruction=instruction,
-        out=out,
-        trial=trial,
-        solver=solver,
-        command=command_line(),
-        settings=settings,
-    )
+    job = reproduce_job(settings, command_line(), **asked)
     if job.experiments:
         from autoreproduce.cli.console.papers import reproduce_named
 
@@ -127,14 +64,12 @@ def reproduce(
         return
     from autoreproduce.runner.attempt import watched_attempt
 
-    done = watched_attempt(job, terminal_view(json, settings.runs_dir, solver))
-    end_of_trial(
-        done, json, f"--trial {trial + 1}" if out is None else "another --out", require, notify
-    )
+    done = watched_attempt(job, terminal_view(json, settings.runs_dir, job.solver))
+    end_of_trial(done, json, another_trial(job), require, notify)
 
 
 @app.command()
-@settings_options("plan", main=("model", "base_url", "budget"))
+@settings_options("plan", ("model", "base_url", "budget", "data"))
 def plan(
     *,
     paper: Annotated[
@@ -160,7 +95,7 @@ def plan(
     if print_plan_preview(source, settings, dry_run, json):
         return
     named = ["--arxiv" if source.arxiv else "--paper", paper]
-    planned = plan_paper(source, settings, budget, note_to_stderr, data)
+    planned = plan_paper(source, settings, budget, note_to_stderr, path_or_none(data))
     print_plan(planned, json, ["autoreproduce", *named, *options_of_plan(paper)])
 
 
@@ -198,7 +133,7 @@ def graph(*, settings: Settings) -> None:
 
 
 @app.command()
-@settings_options("lineage", main=("model", "base_url", "budget", "k"))
+@settings_options("lineage", (*MAIN[:3], "model", "base_url", "budget", "k", "out"))
 def lineage(
     *,
     arxiv: ArxivId = None,
@@ -214,15 +149,16 @@ def lineage(
     from autoreproduce.runner.attempt import watched_attempt
     from autoreproduce.runner.find import find_or_make_task
 
-    metric = None if task and not paper else "none:lower"
+    file = path_or_none(paper)
+    metric = None if task and not file else "none:lower"
     name = task or ("task" if metric else None)
-    chosen = find_or_make_task(name, arxiv, paper, metric, "", settings.profile)
+    chosen = find_or_make_task(name, arxiv, file, metric, "", settings.profile)
     job = Job(
         task=chosen,
         settings=settings,
         solver="lineage",
-        out=out,
-        paper=paper,
+        out=path_or_none(out),
+        paper=file,
         command=command_line(),
     )
     end_of_trial(watched_attempt(job, terminal_view(json)), json, "another --out")

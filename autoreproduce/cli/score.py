@@ -4,140 +4,46 @@ import json as json_module
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from autoreproduce.cli.help import CommandApp
-from autoreproduce.cli.options import (
-    ADVANCED,
-    CarriedNames,
-    DryRun,
-    Json,
-    TaskName,
-    settings_options,
-)
+from autoreproduce.cli.options import ADVANCED, DryRun, Json, settings_options
 from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
+from autoreproduce.options import Judges, Points, Repeats, ScoreOptions
 
 app = CommandApp()
-Judges = Annotated[
-    list[str] | None, typer.Option("--judge", help="a judge's model, provider:name; repeatable")
-]
-Repeats = Annotated[int, typer.Option(min=1, help="readings by each judge")]
-Points = Annotated[
-    Literal["paper", "curated"] | None,
-    typer.Option(
-        help="key points: written from the paper by the first judge, or the task's own",
-        rich_help_panel=ADVANCED,
-    ),
-]
-Levels = Annotated[
-    str,
-    typer.Option(
-        help="of paper code mixed execution gap integrity lineage edits cost", metavar="A,B"
-    ),
-]
-RunCommand = Annotated[str | None, typer.Option(help="the command that runs it, in the sandbox")]
-MetricFrom = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="where the program writes its number: log.csv:mse, out.json:test.mse, stdout:KEY",
-        metavar="FILE:KEY",
-        rich_help_panel=ADVANCED,
-    ),
-]
-DataAt = Annotated[
-    str,
-    typer.Option(
-        help="where the program expects its data", metavar="PATH", rich_help_panel=ADVANCED
-    ),
-]
-RequirementsFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--requirements", help="file of packages: h5py, yacs==0.1.8", rich_help_panel=ADVANCED
-    ),
-]
-BesideFiles = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--beside",
-        help="your file beside the program, not judged; repeatable",
-        rich_help_panel=ADVANCED,
-    ),
-]
 ShowClaims = Annotated[
     bool,
     typer.Option(
         "--show-claims", help="print the keys for --metric-from, and exit", rich_help_panel=ADVANCED
     ),
 ]
-ClaimTexts = Annotated[
-    list[str] | None,
-    typer.Option(
-        help='a number of the paper, "ROW: METRIC = VALUE ± SPREAD"; repeatable',
-        rich_help_panel=ADVANCED,
-    ),
-]
-SystemName = Annotated[
-    str | None,
-    typer.Option(help="who wrote the program, as tables name it", rich_help_panel=ADVANCED),
-]
 Floors = Annotated[
     list[str] | None, typer.Option(help="exit 1 below it; repeatable", metavar="LEVEL=VALUE")
 ]
-ReferencePath = Annotated[
-    str | None, typer.Option(help="your own reference program", rich_help_panel=ADVANCED)
-]
-OwnMetric = Annotated[
-    str | None,
-    typer.Option(help="your own task's number: NAME, or NAME:higher", rich_help_panel=ADVANCED),
-]
+JUDGING = ("judges", "repeats", "model", "base_url", "budget")
 
 
 @app.command()
-@settings_options("score", main=("model", "base_url", "budget"))
+@settings_options("score", ("task", "levels", *JUDGING, "run", "data", "out"))
 def score(
     *,
     path: Annotated[
         str, typer.Argument(help="a program (file, folder, archive, git URL), or trials")
     ],
-    task: TaskName = None,
-    levels: Levels = "",
-    judge: Judges = None,
-    repeats: Repeats = 1,
+    asked: ScoreOptions,
     settings: Settings,
-    run: RunCommand = None,
-    metric_from: MetricFrom = None,
-    data_at: DataAt = "",
-    requirements: RequirementsFile = None,
-    beside: BesideFiles = None,
-    carry: CarriedNames = None,
-    claim: ClaimTexts = None,
     show_claims: ShowClaims = False,
-    system: SystemName = None,
-    data: Annotated[
-        Path | None, typer.Option(help="published files you have, or your own task's data")
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="the trial's folder")] = None,
     fail_under: Floors = None,
     dry_run: DryRun = False,
-    paper: Annotated[
-        Path | None, typer.Option(help="the paper as a file", rich_help_panel=ADVANCED)
-    ] = None,
-    points: Points = None,
-    reference: ReferencePath = None,
-    metric: OwnMetric = None,
-    instruction: Annotated[
-        str, typer.Option(help="anything else the model must know", rich_help_panel=ADVANCED)
-    ] = "",
     json: Json = False,
 ) -> None:
     """Score a program, a trial or a folder of trials."""
     from autoreproduce.cli.console.attempts import command_line
     from autoreproduce.cli.console.scores import print_scores, read_floors, scores_exit_code
-    from autoreproduce.job import Judging, Program
     from autoreproduce.runner.api import score_job
     from autoreproduce.runner.api_results import note_to_stderr
     from autoreproduce.runner.runtime import Runtime
@@ -145,40 +51,12 @@ def score(
     from autoreproduce.runner.score_plan import plan_of_scoring, plan_text
 
     if show_claims:
-        of_benchmark = None if paper or metric else task
-        _print_claims(Path(path), of_benchmark, settings.profile, claim or (), json)
+        of_own = asked.get("paper") or asked.get("metric")
+        of_benchmark = None if of_own else asked.get("task")
+        _print_claims(Path(path), of_benchmark, settings.profile, asked.get("claims", ()), json)
         return
     floors, runtime = read_floors(fail_under or []), Runtime(note=note_to_stderr)
-    program = Program(
-        code=path,
-        run=run,
-        metric_from=tuple(metric_from or ()),
-        data_at=data_at,
-        requirements=requirements,
-        beside=tuple(beside or ()),
-        carry=tuple(carry or ()),
-        system=system,
-    )
-    judging = Judging(
-        levels=tuple(level for level in levels.split(",") if level),
-        judges=tuple(judge or ()),
-        repeats=repeats,
-        points=points,
-        reference=reference,
-    )
-    job = score_job(
-        program,
-        judging,
-        task=task,
-        claims=claim or [],
-        paper=paper,
-        metric=metric,
-        instruction=instruction,
-        data=data,
-        out=out,
-        command=command_line(),
-        settings=settings,
-    )
+    job = score_job(path, settings, command_line(), **asked)
     if dry_run:
         plan = plan_of_scoring(job, runtime)
         print(json_module.dumps(plan) if json else plan_text(plan))
@@ -218,11 +96,11 @@ def _print_claims(
 
 
 @app.command()
-@settings_options("calibrate", main=("model", "base_url", "budget"))
+@settings_options("calibrate", JUDGING)
 def calibrate(
     *,
     tasks: Annotated[list[str], typer.Argument(help="tasks of the benchmark")],
-    judge: Judges = None,
+    judges: Judges = (),
     repeats: Repeats = 1,
     settings: Settings,
     levels: Annotated[str, typer.Option(help="some of them [all]", metavar="A,B")] = "",
@@ -239,7 +117,7 @@ def calibrate(
     from autoreproduce.runner.calibrate import plan_of_calibration, run_calibration
     from autoreproduce.runner.score_plan import plan_text
 
-    names = judge or default_judges(settings)
+    names = judges or default_judges(settings)
     if not names:
         raise UsageError(
             "no judge is named", fix="add --judge provider:name, or --judge NAME with --base-url"

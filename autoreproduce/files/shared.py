@@ -167,14 +167,14 @@ def link_files(source: Path, target: Path, patterns: Collection[str]) -> None:
     What `target` has already stays. Only for folders that no program writes.
     """
     for name, real in matching(source, patterns):
-        place = target / name
-        if place.exists():
+        copy = target / name
+        if copy.exists():
             continue
-        place.parent.mkdir(parents=True, exist_ok=True)
+        copy.parent.mkdir(parents=True, exist_ok=True)
         try:
-            os.link(real, place)
+            os.link(real, copy)
         except OSError:  # another file system, or one without hard links
-            shutil.copyfile(real, place)
+            shutil.copyfile(real, copy)
 
 
 def matching(folder: Path, patterns: Collection[str]) -> Iterator[tuple[str, Path]]:

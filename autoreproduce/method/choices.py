@@ -31,6 +31,7 @@ from autoreproduce.claims.readings import (
 )
 from autoreproduce.claims.replies import choice_value, read_choices
 from autoreproduce.claims.source import Source, read_source
+from autoreproduce.claims.user_claims import read_user_claims
 from autoreproduce.errors import CommandError, ReaderError, ReplyError
 from autoreproduce.files.confined import confined
 from autoreproduce.papers.plain import plain, quotable
@@ -151,7 +152,9 @@ class ChoicesReader:
 
     def __init__(self, paper: str, task: Task) -> None:
         self.paper = paper
-        self.given = "\n".join([task.instruction, task.metric.definition, task.preprocess or ""])
+        claimed = [claim.title for claim in read_user_claims(task.user_claims)]
+        given = [task.instruction, task.metric.definition, task.preprocess or "", *claimed]
+        self.given = "\n".join(given)
         self.left_out: list[str] = []
         self._replies = 0
 

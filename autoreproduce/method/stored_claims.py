@@ -51,7 +51,7 @@ class StoredClaims(BaseModel):
     warnings: tuple[str, ...] = ()
     unplaced: tuple[Claim, ...] = ()
     notes: tuple[PaperNote, ...] = ()
-    place: Path = Path()
+    path: Path = Path()
 
     @property
     def words(self) -> str:
@@ -59,7 +59,7 @@ class StoredClaims(BaseModel):
         at = f"{self.created[:10]} at {self.created[11:16]} UTC"
         return (
             f"{self.model} read the paper's numbers on {at}, for {self.by}: that reading is used, "
-            f"and not paid again. To have them read anew, remove {self.place}"
+            f"and not paid again. To have them read anew, remove {self.path}"
         )
 
 
@@ -103,7 +103,7 @@ class ShelfOfClaims:
         """Keep what was read of an experiment; `note` is told if that can't be."""
         key = experiment_key(name) if name else WHOLE
         fields = {"experiment": name, "model": self.model, "created": now(), **read}
-        text = StoredClaims.model_validate(fields).model_dump_json(indent=1, exclude={"place"})
+        text = StoredClaims.model_validate(fields).model_dump_json(indent=1, exclude={"path"})
         file = f"{plain_name(key)[:60]}-{digest(key)[:8]}.json"
         try:
             make_own_folder(self.cache, self.folder)
@@ -119,11 +119,11 @@ class ShelfOfClaims:
         for file in sorted(self.folder.glob("*.json")):
             if one := stored_at(file):
                 key = experiment_key(one.experiment) if one.experiment else WHOLE
-                found[key] = one.model_copy(update={"place": file})
+                found[key] = one.model_copy(update={"path": file})
         return found
 
     @staticmethod
-    def _together(parts: Sequence[StoredClaims], place: Path) -> StoredClaims | None:
+    def _together(parts: Sequence[StoredClaims], path: Path) -> StoredClaims | None:
         """Several experiments' claims as one; None without any, and where two share a key."""
         claims = [claim for one in parts for claim in one.claims]
         if not claims or len({claim.id for claim in claims}) < len(claims):
@@ -136,7 +136,7 @@ class ShelfOfClaims:
                 "unplaced": tuple(claim for one in parts for claim in one.unplaced),
                 "notes": tuple(notes.values()),
                 "created": max(one.created for one in parts),
-                "place": parts[0].place if len(parts) == 1 else place,
+                "path": parts[0].path if len(parts) == 1 else path,
             }
         )
 

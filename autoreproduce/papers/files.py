@@ -43,10 +43,10 @@ from autoreproduce.papers.model import (
     Unread,
     png_size,
 )
+from autoreproduce.papers.paths import KINDS, folder_and_main
 from autoreproduce.papers.pdf import read_pdf
 from autoreproduce.papers.pdf_readers import undecided
 from autoreproduce.papers.pdfium import as_png
-from autoreproduce.papers.places import KINDS, folder_and_main
 from autoreproduce.papers.references import parse_references
 from autoreproduce.papers.ruled_tables import with_html_tables
 from autoreproduce.papers.sections import body_of

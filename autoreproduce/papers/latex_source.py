@@ -73,7 +73,7 @@ def inlined(
     """The text of `path` with the files that it names in their places, and those left out.
 
     Parts lie inside `folder`, are text by their `suffixes`, and neither hidden nor links: beside a
-    paper that a stranger wrote may lie a user's own files, keys among them. Raises PaperError if
+    paper that somebody else wrote may lie a user's own files, keys among them. Raises PaperError if
     `path` cannot be read.
     """
     spent, unread = 0, dict[str, Unread]()

@@ -44,7 +44,7 @@ def reader_of(settings: Settings) -> Reader:
 def with_layout(
     settings: Settings,
     pdf: Path,
-    place: Path,
+    folder: Path,
     own: Callable[[], Paper],
     made: Callable[[Reader, Path], Paper],
 ) -> Paper:
@@ -57,7 +57,7 @@ def with_layout(
     if reader == "own":
         return own()
     try:
-        answer = RUNS[reader](settings, pdf, place)
+        answer = RUNS[reader](settings, pdf, folder)
         paper = made(reader, answer)
         answer.unlink(missing_ok=True)
     except AutoReproduceError as error:

@@ -152,3 +152,21 @@ def letters_alone(name: str) -> str:
     `final_cost`.
     """
     return "".join(letter for letter in plain(name).casefold() if letter.isalnum())
+
+
+_OUTPUT_MARK = re.compile(r"[ \t]*(#{1,2}>?|>)(?=[ \t]|$)", re.MULTILINE)
+
+
+def without_output_marks(text: str) -> str:
+    """`text` with blanks for what marks lines as a program's output ("## 0.91", "#> 0.91"), so that
+    they read as a table's. A heading has no such line above or below it.
+    """
+    if "#" not in text and ">" not in text:
+        return text
+    lines = text.split("\n")
+    marks = [found[1] if (found := _OUTPUT_MARK.match(line)) else "" for line in lines]
+    beside = zip(["", *marks], marks, [*marks[1:], ""], strict=False)
+    for at, (above, mark, below) in enumerate(beside):
+        if mark and mark in (above, below):
+            lines[at] = lines[at].replace(mark, " " * len(mark), 1)
+    return "\n".join(lines)

@@ -45,8 +45,8 @@ from autoreproduce.papers.files import (
     save_copy,
 )
 from autoreproduce.papers.model import Paper
+from autoreproduce.papers.paths import content_digest, paper_path
 from autoreproduce.papers.pdf_readers import reader_of, with_layout
-from autoreproduce.papers.places import content_digest, paper_place
 from autoreproduce.papers.references import parse_references
 from autoreproduce.papers.sections import body_of
 
@@ -83,7 +83,7 @@ def read_paper(
     paper = _kept(
         folder / "paper",
         _request(settings, arxiv_id, file),
-        lambda place: _from_anywhere(settings, place, arxiv_id, file, digest),
+        lambda there: _from_anywhere(settings, there, arxiv_id, file, digest),
     )
     note(paper.note)
     for part in paper.unread:
@@ -95,17 +95,17 @@ def read_arxiv_text(settings: Settings, arxiv_id: str, folder: Path) -> Paper:
     """A cited paper from arXiv, saved in `folder`. Raises PaperError; UsageError for a wrong id."""
     arxiv_id = normal_id(arxiv_id)
     request = _request(settings, arxiv_id, None)
-    return _kept(folder, request, lambda place: _from_arxiv(settings, place, arxiv_id))
+    return _kept(folder, request, lambda there: _from_arxiv(settings, there, arxiv_id))
 
 
-def _kept(place: Path, request: dict[str, Any], read: Callable[[Path], Paper]) -> Paper:
-    """The paper that is saved in `place` for this request, else what `read` gives, saved there."""
-    paper = _saved_paper(place, request)
+def _kept(folder: Path, request: dict[str, Any], read: Callable[[Path], Paper]) -> Paper:
+    """The paper that is saved in `folder` for this request, else what `read` gives, saved there."""
+    paper = _saved_paper(folder, request)
     if paper is None:
-        with _room_for(place):
-            place.mkdir(parents=True, exist_ok=True)
-            paper = read(place)
-            _save_paper(place, request, paper)
+        with _room_for(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            paper = read(folder)
+            _save_paper(folder, request, paper)
     return paper
 
 
@@ -123,12 +123,12 @@ def _room_for(folder: Path) -> Iterator[None]:
 
 
 def _from_anywhere(
-    settings: Settings, place: Path, arxiv_id: str | None, file: Path | None, digest: str | None
+    settings: Settings, folder: Path, arxiv_id: str | None, file: Path | None, digest: str | None
 ) -> Paper:
     if file is not None:
-        file = paper_place(file, settings)
-        found = _paper_of_file(settings, file, place)
-        save_copy(file, place / f"original{file.suffix}")
+        file = paper_path(file, settings)
+        found = _paper_of_file(settings, file, folder)
+        save_copy(file, folder / f"original{file.suffix}")
         sentence = f"The paper's text is from {_origin(settings, found)} ({file.name})."
         return _noted(found, arxiv_id, sentence)
     if settings.papers.offline and digest is None:
@@ -143,7 +143,7 @@ def _from_anywhere(
     )
     if arxiv_id is not None and not settings.papers.offline:
         try:
-            return _from_arxiv(settings, place, arxiv_id)
+            return _from_arxiv(settings, folder, arxiv_id)
         except PaperError as error:
             if not digest:
                 raise
@@ -165,29 +165,29 @@ def _from_digest(digest: str) -> Paper:
     )
 
 
-def _paper_of_file(settings: Settings, file: Path, place: Path) -> Paper:
+def _paper_of_file(settings: Settings, file: Path, folder: Path) -> Paper:
     """A file of others, read once for its content in a process with limits; MinerU is one."""
 
     def read() -> Paper:
-        found = _confined(read_file, file, place, what=file)
+        found = _confined(read_file, file, folder, what=file)
         if found.source == "pdf":
-            pdf = file if file.suffix.lower() == ".pdf" else pdf_in(place)
+            pdf = file if file.suffix.lower() == ".pdf" else pdf_in(folder)
 
             def made(reader: str, answer: Path) -> Paper:
                 if reader == "docling":
-                    return _confined(docling_paper, pdf, answer, place, what=pdf)
-                return _confined(mineru_paper, answer, place, what=pdf)
+                    return _confined(docling_paper, pdf, answer, folder, what=pdf)
+                return _confined(mineru_paper, answer, folder, what=pdf)
 
-            found = with_layout(settings, pdf, place, lambda: found, made)
-        return _with_own_figures(found, place)
+            found = with_layout(settings, pdf, folder, lambda: found, made)
+        return _with_own_figures(found, folder)
 
-    return read_once(settings, file, place, read)
+    return read_once(settings, file, folder, read)
 
 
 def read_once(
-    settings: Settings, file: Path, place: Path, read: Callable[[], Result | Paper]
+    settings: Settings, file: Path, folder: Path, read: Callable[[], Result | Paper]
 ) -> Result | Paper:
-    """What `read` gives, which reads `file` and writes its figures below `place`; the next time,
+    """What `read` gives, which reads `file` and writes its figures below `folder`; the next time,
     for the same content and the same readers, without reading. A paper of which parts weren't read
     is read again.
     """
@@ -197,7 +197,7 @@ def read_once(
     request = [content, _pdf_request(settings), _readers()]
     kept = settings.cache_dir / "papers" / "read" / digest(request)
     if (paper := saved_paper(kept)) is not None:
-        return _moved_figures(paper, place)
+        return _moved_figures(paper, folder)
     found = read()
     if isinstance(found, Paper) and not found.unread:
         with contextlib.suppress(OSError):  # without a cache it is read again
@@ -206,11 +206,11 @@ def read_once(
     return found
 
 
-def _moved_figures(paper: Paper, place: Path) -> Paper:
-    """The paper with copies of its figures below `place`."""
+def _moved_figures(paper: Paper, folder: Path) -> Paper:
+    """The paper with copies of its figures below `folder`."""
     figures = []
     for number, figure in enumerate(paper.figures):
-        target = place / "figures" / (figure.path.name or f"figure-{number + 1}.png")
+        target = folder / "figures" / (figure.path.name or f"figure-{number + 1}.png")
         if figure.path != target:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(figure.path, target)
@@ -233,19 +233,19 @@ def _confined(function: Callable[..., Result], *arguments: Any, what: Path) -> R
         raise PaperError(error.what, fix=error.fix) from error
 
 
-def _with_own_figures(found: Paper, place: Path) -> Paper:
-    """Only figures in `place`: a model sees them, and a hostile file may mislead the reader."""
+def _with_own_figures(found: Paper, folder: Path) -> Paper:
+    """Only figures in `folder`: a model sees them, and a hostile file may mislead the reader."""
     inside = [
-        figure for figure in found.figures if figure.path.resolve().is_relative_to(place.resolve())
+        figure for figure in found.figures if figure.path.resolve().is_relative_to(folder.resolve())
     ]
     return found.model_copy(update={"figures": inside})
 
 
-def _from_arxiv(settings: Settings, place: Path, arxiv_id: str) -> Paper:
+def _from_arxiv(settings: Settings, folder: Path, arxiv_id: str) -> Paper:
     """The LaTeX if arXiv has it and it can be read well, else arXiv's HTML of it, else the PDF."""
     instead, found = "", None
     try:
-        found = _from_source(settings, place, arxiv_id)
+        found = _from_source(settings, folder, arxiv_id)
         ill = "; ".join(map(str, found.unread)) if found else ""
     except NotOnArxivError:
         ill = ""
@@ -255,13 +255,13 @@ def _from_arxiv(settings: Settings, place: Path, arxiv_id: str) -> Paper:
         ill = error.what
     if ill:
         with contextlib.suppress(PaperError):
-            page = _from_html(settings, place, arxiv_id)
+            page = _from_html(settings, folder, arxiv_id)
             if found is None or _values_in(page) > _values_in(found):
                 found = page
         if found is None or found.source != "latex":
             instead = f" The LaTeX source could not be used: {ill}."
     if found is None:
-        found = _from_pdf(settings, place, arxiv_id)
+        found = _from_pdf(settings, folder, arxiv_id)
     title = found.title
     if found.source != "latex" or not title:
         with contextlib.suppress(PaperError):  # else the title printed on page one is used
@@ -272,35 +272,35 @@ def _from_arxiv(settings: Settings, place: Path, arxiv_id: str) -> Paper:
     return _noted(found, arxiv_id, sentence, title)
 
 
-def _from_source(settings: Settings, place: Path, arxiv_id: str) -> Paper | None:
+def _from_source(settings: Settings, folder: Path, arxiv_id: str) -> Paper | None:
     """The paper from its source, None if that is a PDF (which is then saved as one)."""
-    archive = place / f"{_stem(arxiv_id)}.source"
+    archive = folder / f"{_stem(arxiv_id)}.source"
     if not archive.exists():
         download_source(settings, arxiv_id, archive)
 
     def read() -> Paper | None:
-        found = _confined(read_source, archive, place, what=archive)
+        found = _confined(read_source, archive, folder, what=archive)
         if found is None:
-            pdf_in(place).replace(place / f"{_stem(arxiv_id)}.pdf")
-        return found and _with_own_figures(found, place)
+            pdf_in(folder).replace(folder / f"{_stem(arxiv_id)}.pdf")
+        return found and _with_own_figures(found, folder)
 
-    return read_once(settings, archive, place, read)
+    return read_once(settings, archive, folder, read)
 
 
-def _from_html(settings: Settings, place: Path, arxiv_id: str) -> Paper:
+def _from_html(settings: Settings, folder: Path, arxiv_id: str) -> Paper:
     """The paper from arXiv's own HTML. Raises PaperError if there is none."""
-    page = place / f"{_stem(arxiv_id)}.html"
+    page = folder / f"{_stem(arxiv_id)}.html"
     if not page.exists():
         download_html(settings, arxiv_id, page)
-    return read_once(settings, page, place, lambda: _confined(html_paper, page, place, what=page))
+    return read_once(settings, page, folder, lambda: _confined(html_paper, page, folder, what=page))
 
 
 def _values_in(paper: Paper) -> int:
     return sum(len(table.cells) for table in paper.tables)
 
 
-def _from_pdf(settings: Settings, place: Path, arxiv_id: str) -> Paper:
-    pdf = place / f"{_stem(arxiv_id)}.pdf"
+def _from_pdf(settings: Settings, folder: Path, arxiv_id: str) -> Paper:
+    pdf = folder / f"{_stem(arxiv_id)}.pdf"
     if not pdf.exists():
         download_pdf(settings, arxiv_id, pdf)
     with pdf.open("rb") as opened:
@@ -310,7 +310,7 @@ def _from_pdf(settings: Settings, place: Path, arxiv_id: str) -> Paper:
                 f"arXiv answered with something that isn't a PDF of {arxiv_id}",
                 fix="give --paper FILE",
             )
-    return _paper_of_file(settings, pdf, place)
+    return _paper_of_file(settings, pdf, folder)
 
 
 def _stem(arxiv_id: str) -> str:
@@ -334,8 +334,8 @@ def _first_heading(text: str) -> str:
 
 def _request(settings: Settings, arxiv_id: str | None, file: Path | None) -> dict[str, Any]:
     """What determines which paper is read and how; a saved one serves the same request alone."""
-    place = _real_path(file) if file else None
-    return {"arxiv_id": arxiv_id, "file": place, "pdf": _pdf_request(settings)}
+    path = _real_path(file) if file else None
+    return {"arxiv_id": arxiv_id, "file": path, "pdf": _pdf_request(settings)}
 
 
 def _pdf_request(settings: Settings) -> list[str | None]:
@@ -356,32 +356,32 @@ def _real_path(file: Path) -> str:
         ) from error
 
 
-def saved_paper(place: Path) -> Paper | None:
-    """The paper that `read_paper` saved in the folder `place`, however it was asked for; None if
+def saved_paper(folder: Path) -> Paper | None:
+    """The paper that `read_paper` saved in `folder`, however it was asked for; None if
     there is none.
     """
-    return _saved_paper(place, None)
+    return _saved_paper(folder, None)
 
 
-def _saved_paper(place: Path, request: dict[str, Any] | None) -> Paper | None:
-    """The paper saved in `place` for the same request (None: for any), None if there is none."""
+def _saved_paper(folder: Path, request: dict[str, Any] | None) -> Paper | None:
+    """The paper saved in `folder` for the same request (None: for any), None if there is none."""
     try:
-        stored = parse_json(read_plain(place / "paper.json"))
+        stored = parse_json(read_plain(folder / "paper.json"))
         if request is not None and stored["request"] != request:
             return None
         paper = Paper.model_validate(stored["paper"])
     except (OSError, UsageError, ValueError, KeyError, TypeError):
         return None
-    lies = [(figure, file_inside(place, figure.path)) for figure in paper.figures]
-    # one that lies elsewhere is none: the folder may be a stranger's
+    lies = [(figure, file_inside(folder, figure.path)) for figure in paper.figures]
+    # one that lies elsewhere is none: somebody else may have made the folder
     figures = [figure.model_copy(update={"path": path}) for figure, path in lies if path]
     return paper.model_copy(update={"figures": figures})
 
 
-def _save_paper(place: Path, request: dict[str, Any], paper: Paper) -> None:
+def _save_paper(folder: Path, request: dict[str, Any], paper: Paper) -> None:
     """Write paper.md, and paper.json with relative paths, so that the folder can be moved."""
     figures = [
-        figure.model_copy(update={"path": Path(os.path.relpath(figure.path, place))})
+        figure.model_copy(update={"path": Path(os.path.relpath(figure.path, folder))})
         for figure in paper.figures
     ]
     content = paper.model_copy(update={"figures": figures}).model_dump(mode="json")
@@ -389,6 +389,6 @@ def _save_paper(place: Path, request: dict[str, Any], paper: Paper) -> None:
         ("paper.md", paper.text),
         ("paper.json", json.dumps({"request": request, "paper": content}, indent=1)),
     ):
-        part = place / f".{name}.part"
+        part = folder / f".{name}.part"
         part.write_text(text, encoding="utf-8", errors="replace")
-        part.replace(place / name)
+        part.replace(folder / name)

@@ -4,29 +4,31 @@
     done = reproduce(arxiv="2301.12664", task="Darcy", model="tape")
     done.metric, done.claims, done.to_frame()
 
-Each function takes the settings by the names that a flag has (`max_debug=5`); what is not given
-comes from the environment, autoreproduce.toml and the defaults, as on the command line. Each builds
-a `Job` (`reproduce_job`, `score_job`, `resumed`), has it done and returns `Results`.
+Each function takes its command's options (`options.py`) and the settings, by the names that a flag
+has (`max_debug=5`); what is not given comes from the environment, autoreproduce.toml and the
+defaults, as on the command line. Each builds a `Job` (`reproduce_job`, `score_job`, `resumed`), has
+it done and returns `Results`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 from autoreproduce.benchmarks import benchmark_of
 from autoreproduce.claims.user_claims import read_user_claims
 from autoreproduce.config import MACHINE, Settings
 from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.files.handed_over import named_tape, tapes_elsewhere
-from autoreproduce.job import EXTERNAL, Job, Judging, PointsSource, Program, read_job
+from autoreproduce.job import EXTERNAL, Job, Judging, Program, read_job
 from autoreproduce.job import FILE as JOB
-from autoreproduce.papers.arxiv_client import normal_id
-from autoreproduce.papers.places import paper_place, refuse_paper
+from autoreproduce.options import File, ReproduceOptions, ScoreOptions, completed, path_or_none
+from autoreproduce.papers.paths import paper_path, refuse_paper
 from autoreproduce.runner.api_results import Reproduction, Results, note_to_stderr, unwatched
 from autoreproduce.runner.runtime import Runtime
-from autoreproduce.runner.settings import path_or_none, settings_here, settings_of, shows_settings
+from autoreproduce.runner.settings import options_and_settings, settings_here, settings_of, takes
+from autoreproduce.setting_options import SettingOptions
 from autoreproduce.trials.begun import note_begun, refuse_foreign, was_begun_here
 from autoreproduce.trials.chain import TRIAL
 from autoreproduce.trials.result import read_result
@@ -34,33 +36,27 @@ from autoreproduce.trials.result import read_result
 if TYPE_CHECKING:
     from autoreproduce.runner.attempt import OpenView
     from autoreproduce.runner.score import Scored
+    from autoreproduce.task import Task
 
-File = str | Path
 Note = Callable[[str], None]
 __all__ = ["default_judges", "reproduce", "score", "settings_of"]
 
 
-@shows_settings()
+class ReproduceCall(ReproduceOptions, SettingOptions, total=False):
+    """What `reproduce` takes by name."""
+
+
+class ScoreCall(ScoreOptions, SettingOptions, total=False):
+    """What `score` takes by name."""
+
+
+@takes(ReproduceOptions)
 def reproduce(
     *,
-    arxiv: str | None = None,
-    paper: File | None = None,
-    task: str | None = None,
-    metric: str | Sequence[str] | None = None,
-    claims: Sequence[str] = (),
-    experiment: str | Sequence[str] = (),
-    model: str | None = None,
-    data: File | None = None,
-    targets: str = "",
-    instruction: str = "",
-    out: File | None = None,
-    trial: int = 1,
-    solver: str = "autoreproduce",
     view: OpenView | None = None,
     progress: bool = True,
-    command: str = "",
     settings: Settings | None = None,
-    **more: Any,
+    **options: Unpack[ReproduceCall],
 ) -> Results:
     """Reproduce experiments of a paper, or resume the attempt.
 
@@ -76,22 +72,8 @@ def reproduce(
     from autoreproduce.runner.attempt import watched_attempt
     from autoreproduce.runner.whole_paper.run import reproduce_experiments
 
-    job = reproduce_job(
-        arxiv=arxiv,
-        paper=paper,
-        task=task,
-        metric=metric,
-        claims=claims,
-        experiment=experiment,
-        data=data,
-        targets=targets,
-        instruction=instruction,
-        out=out,
-        trial=trial,
-        solver=solver,
-        command=command,
-        settings=settings_of(settings, model=model, **more),
-    )
+    asked, settings = options_and_settings(ReproduceOptions, options, settings)
+    job = reproduce_job(settings, **asked)
     view = view or (None if progress else unwatched)
     if not job.experiments:
         return Results((watched_attempt(job, view),))
@@ -107,76 +89,73 @@ def _no_note(text: str) -> None:
 
 
 def reproduce_job(
-    *,
-    settings: Settings,
-    arxiv: str | None = None,
-    paper: File | None = None,
-    task: str | None = None,
-    metric: str | Sequence[str] | None = None,
-    claims: Sequence[str] = (),
-    experiment: str | Sequence[str] = (),
-    data: File | None = None,
-    targets: str = "",
-    instruction: str = "",
-    out: File | None = None,
-    trial: int = 1,
-    solver: str = "autoreproduce",
-    command: str = "",
+    settings: Settings, command: str = "", **options: Unpack[ReproduceOptions]
 ) -> Job:
     """The Job of `reproduce`, with the task found, or with the experiments of a paper's plan.
 
     Raises UsageError.
     """
-    from autoreproduce.runner.find import check_own_profile, find_or_make_task
+    from autoreproduce.runner.find import check_own_profile
     from autoreproduce.runner.hub_data import local_data
 
-    folder = path_or_none(out)
-    file = None if paper is None else paper_place(paper, settings)
-    if experiment:
-        single = {"--task": task, "--metric": metric, "--claim": claims, "--out": out}
-        single["--targets"] = targets
+    asked = completed(ReproduceOptions, options)
+    out, data = path_or_none(asked["out"]), path_or_none(asked["data"])
+    if asked["experiment"]:
+        from autoreproduce.runner.whole_paper.plan import paper_source
+
+        single = {"--task": asked["task"], "--metric": asked["metric"], "--out": out}
+        single |= {"--claim": asked["claims"], "--targets": asked["targets"]}
         if given := [name for name, value in single.items() if value]:
             raise UsageError(
                 f"{given[0]} is of one trial; --experiment makes a trial of each experiment, by "
                 "the paper's plan",
                 fix=f"leave out {given[0]} (--runs-dir says where the trials go), or --experiment",
             )
-        if arxiv is None and file is None:
-            raise UsageError("which paper?", fix="add --arxiv ID or --paper FILE")
+        paper = paper_source(asked["arxiv"], path_or_none(asked["paper"]), settings)
         check_own_profile(settings.profile)
         return Job(
-            arxiv=normal_id(arxiv) if arxiv else None,
-            paper=file,
-            experiments=(experiment,) if isinstance(experiment, str) else tuple(experiment),
+            arxiv=paper.arxiv,
+            paper=paper.file,
+            experiments=tuple(asked["experiment"]),
             settings=settings,
-            data=path_or_none(data),
-            number=trial,
-            instruction=instruction,
+            data=data,
+            number=asked["trial"],
+            instruction=asked["instruction"],
             command=command,
-            solver=solver,
+            solver=asked["solver"],
         )
-    if folder is not None and trial > 1:
+    if out is not None and asked["trial"] > 1:
         raise UsageError(
-            f"--out {folder} is one trial's folder, so --trial {trial} changes nothing",
+            f"--out {out} is one trial's folder, so --trial {asked['trial']} changes nothing",
             fix="leave one of them out",
         )
-    _refuse_foreign_files(folder)
-    if not task and not metric and (arxiv or file):
-        from autoreproduce.runner.preview import which_experiment
-
-        raise which_experiment(arxiv, file, settings)
+    _refuse_foreign_files(out)
+    task, file = asked_task(asked, settings)
     return Job(
-        task=find_or_make_task(
-            task, arxiv, file, metric, instruction, settings.profile, claims, targets
-        ),
+        task=task,
         settings=settings,
-        solver=solver,
-        out=folder,
-        number=trial,
+        solver=asked["solver"],
+        out=out,
+        number=asked["trial"],
         paper=file,
-        data=local_data(path_or_none(data), settings, note_to_stderr),
+        data=local_data(data, settings, note_to_stderr),
         command=command,
     )
+
+
+def asked_task(asked: ReproduceOptions, settings: Settings) -> tuple[Task, Path | None]:
+    """The task that `reproduce` was asked for, and the paper's file. Raises UsageError."""
+    from autoreproduce.runner.find import find_or_make_task
+    from autoreproduce.runner.preview import which_experiment
+
+    paper = None if asked["paper"] is None else paper_path(asked["paper"], settings)
+    arxiv, task, metric = asked["arxiv"], asked["task"], asked["metric"]
+    if not task and not metric and (arxiv or paper):
+        raise which_experiment(arxiv, paper, settings)
+    instruction, profile = asked["instruction"], settings.profile
+    claims, targets = asked["claims"], asked["targets"]
+    found = find_or_make_task(task, arxiv, paper, metric, instruction, profile, claims, targets)
+    return found, paper
 
 
 def _refuse_foreign_files(out: Path | None) -> None:
@@ -244,33 +223,13 @@ def _without_this_machine(job: Job, folder: Path, settings: Settings) -> Job:
     )
 
 
-@shows_settings()
+@takes(ScoreOptions)
 def score(
     path: File,
     *,
-    task: str | None = None,
-    levels: Sequence[str] = (),
-    judges: Sequence[str] = (),
-    model: str | None = None,
     settings: Settings | None = None,
     note: Note | None = None,
-    repeats: int | None = 1,
-    run: str | None = None,
-    metric_from: Sequence[str] = (),
-    data_at: str = "",
-    requirements: File | None = None,
-    beside: Sequence[File] = (),
-    carry: Sequence[str] = (),
-    claims: Sequence[str] = (),
-    system: str | None = None,
-    paper: File | None = None,
-    points: PointsSource | None = None,
-    reference: str | None = None,
-    metric: str | None = None,
-    instruction: str = "",
-    data: File | None = None,
-    out: File | None = None,
-    **more: Any,
+    **options: Unpack[ScoreCall],
 ) -> Results:
     """Score a program (file, folder, archive, git URL), a trial or a folder of trials.
 
@@ -284,35 +243,8 @@ def score(
     """
     from autoreproduce.runner.score import score_all
 
-    program = Program(
-        code=str(path),
-        run=run,
-        metric_from=tuple(metric_from),
-        data_at=data_at,
-        requirements=path_or_none(requirements),
-        beside=tuple(map(Path, beside)),
-        carry=tuple(carry),
-        system=system,
-    )
-    judging = Judging(
-        levels=tuple(levels),
-        judges=tuple(judges),
-        repeats=repeats or 1,
-        points=points,
-        reference=reference,
-    )
-    job = score_job(
-        program,
-        judging,
-        task=task,
-        claims=claims,
-        paper=paper,
-        metric=metric,
-        instruction=instruction,
-        data=data,
-        out=out,
-        settings=settings_of(settings, model=model, **more),
-    )
+    asked, settings = options_and_settings(ScoreOptions, options, settings)
+    job = score_job(path, settings, **asked)
     return scored_results(*score_all(job, Runtime(note=note or note_to_stderr)))
 
 
@@ -327,44 +259,46 @@ def scored_results(scored: Sequence[Scored], damaged: Sequence[Path]) -> Results
 
 
 def score_job(
-    program: Program,
-    judging: Judging,
-    *,
-    settings: Settings,
-    task: str | None = None,
-    claims: Sequence[str] = (),
-    paper: File | None = None,
-    metric: str | None = None,
-    instruction: str = "",
-    data: File | None = None,
-    out: File | None = None,
-    command: str = "",
+    path: File, settings: Settings, command: str = "", **options: Unpack[ScoreOptions]
 ) -> Job:
     """The Job of `score`, with the task found, and the model as the judge if none is named. Raises
     UsageError.
     """
     from autoreproduce.runner.find import find_or_make_task
 
-    refuse_paper(program.code)
-    file = None if paper is None else paper_place(paper, settings)
-    own, named = metric or _own_metric(claims, file, task), task or file
-    if claims and (program.run is None or named is None):
+    asked = completed(ScoreOptions, options)
+    task, claims = asked["task"], asked["claims"]
+    refuse_paper(path)
+    paper = None if asked["paper"] is None else paper_path(asked["paper"], settings)
+    metric, named = asked["metric"] or _own_metric(claims, paper, task), task or paper
+    if claims and (asked["run"] is None or named is None):
         raise UsageError("--claim is held against a run", fix="add --task NAME and --run COMMAND")
-    found = (
-        find_or_make_task(task, None, file, own, instruction, settings.profile, claims)
-        if named
-        else None
-    )
-    if not judging.judges:
-        judging = judging.model_copy(update={"judges": tuple(default_judges(settings))})
+    instruction, profile = asked["instruction"], settings.profile
     return Job(
-        task=found,
-        program=program,
-        judging=judging,
+        task=find_or_make_task(task, None, paper, metric, instruction, profile, claims)
+        if named
+        else None,
+        program=Program(
+            code=str(path),
+            run=asked["run"],
+            metric_from=tuple(asked["metric_from"]),
+            data_at=asked["data_at"],
+            requirements=path_or_none(asked["requirements"]),
+            beside=tuple(map(Path, asked["beside"])),
+            carry=tuple(asked["carry"]),
+            system=asked["system"],
+        ),
+        judging=Judging(
+            levels=tuple(asked["levels"]),
+            judges=tuple(asked["judges"] or default_judges(settings)),
+            repeats=asked["repeats"],
+            points=asked["points"],
+            reference=asked["reference"],
+        ),
         settings=settings,
-        paper=file,
-        data=path_or_none(data),
-        out=path_or_none(out),
+        paper=paper,
+        data=path_or_none(asked["data"]),
+        out=path_or_none(asked["out"]),
         command=command,
         solver=EXTERNAL,
     )

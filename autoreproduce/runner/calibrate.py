@@ -5,7 +5,7 @@ Can a judge be trusted? Programs whose fidelity is known are judged like any oth
 Five kinds of program: the task's reference itself; the same renamed and reformatted; the reference
 with each of the task's known mistakes; another task's reference; an empty file. A judge that can be
 believed gives the first two at least 95, each mistake at most 14 of 20 for every key point that it
-breaks ("similar" at best) and less in all than the reference, the stranger at most 15, and the
+breaks ("similar" at best) and less in all than the reference, the other task's at most 15, and the
 empty file 0.
 """
 
@@ -41,7 +41,7 @@ from autoreproduce.runner.score_plan import plan_of, questions_of
 from autoreproduce.task import Task
 from autoreproduce.trials.journal import write_whole
 
-WHOLE, STRANGER, BROKEN = 95.0, 15.0, 14.0
+WHOLE, OTHER, BROKEN = 95.0, 15.0, 14.0
 
 
 @dataclass(frozen=True)
@@ -85,19 +85,19 @@ def cases(task: Task) -> list[Case]:
             Case("mistake", b.mistake, Sources(with_mistake(reference.files, b)), tuple(b.points))
             for b in broken
         ),
-        *_stranger_cases(task),
+        *_other_cases(task),
         Case("empty", "an empty file", Sources({"main.py": ""})),
     ]
 
 
-def _stranger_cases(task: Task) -> list[Case]:
+def _other_cases(task: Task) -> list[Case]:
     """The reference of the next task of the benchmark, in the order of names."""
     names = [path.name for path in task_folders()]
     others = [*names[names.index(task.id) + 1 :], *names[: names.index(task.id)]]
     if not others:
         return []
     program = material_of(load_task(others[0])).reference or Sources({})
-    return [Case("stranger", f"another task's code ({others[0]})", program)]
+    return [Case("other", f"another task's code ({others[0]})", program)]
 
 
 def calibrate(
@@ -149,8 +149,8 @@ def _expectation(
     got = -1.0 if value is None else value
     if case.kind in ("itself", "disguised"):
         return f"at least {WHOLE:g}", got >= WHOLE
-    if case.kind == "stranger":
-        return f"at most {STRANGER:g}", got <= STRANGER
+    if case.kind == "other":
+        return f"at most {OTHER:g}", got <= OTHER
     if case.kind == "empty":
         return "0", got == 0
     below = own is None or got < own

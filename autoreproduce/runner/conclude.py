@@ -243,8 +243,8 @@ def shorter_runs(
         if with_fewer is None or before.seconds > left:  # it takes less than the one before
             break
         name = f"{share:g} of what the run has"
-        place = repeater.trial.folder / SHORTER_PHASE / str(share)
-        run = with_fewer.run(place, name, runs[0].seed, most=left)
+        folder = repeater.trial.folder / SHORTER_PHASE / str(share)
+        run = with_fewer.run(folder, name, runs[0].seed, most=left)
         left -= run.seconds
         minutes.take(run.seconds)
         if not run.metrics:
@@ -315,9 +315,9 @@ def with_effects(
             why = f"it wasn't run: the replacement can't be made in {one.file}"
             tried[one.id] = one.model_copy(update={"tried": why})
             continue
-        place = repeater.trial.folder / AUDIT_PHASE / one.id
+        folder = repeater.trial.folder / AUDIT_PHASE / one.id
         name = f"{one.id}: {one.title}, seed {before.seed}"
-        run = replace(repeater, changed=changed).run(place, name, before.seed, most=left)
+        run = replace(repeater, changed=changed).run(folder, name, before.seed, most=left)
         left -= run.seconds
         found = _with_effect(one, before, run, judge)
         passed_by = PROBE in "".join(changed.values()) and not run.reached

@@ -8,7 +8,7 @@ from autoreproduce.benchmarks.reproducebench.tasks import find_task
 from autoreproduce.claims.user_claims import read_user_claims
 from autoreproduce.errors import UsageError, nearest
 from autoreproduce.files.shared import check_tree
-from autoreproduce.papers.places import KINDS, folder_and_main
+from autoreproduce.papers.paths import KINDS, folder_and_main
 from autoreproduce.task import Task
 
 

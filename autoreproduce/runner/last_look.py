@@ -363,7 +363,9 @@ def _reached(claims: Sequence[JudgedClaim]) -> int:
 
 
 def _moved(before: Sequence[JudgedClaim], after: Sequence[JudgedClaim]) -> str:
-    """The numbers that moved, each with its word, and with the one that it had."""
+    """The numbers that moved, each with its word, and with that of the default's own run: the
+    claim's, over all seeds, may be another.
+    """
     words = {one.claim.id: one.verdict for one in before}
     moved = [
         one
@@ -372,7 +374,11 @@ def _moved(before: Sequence[JudgedClaim], after: Sequence[JudgedClaim]) -> str:
     ]
     given = [
         f"{one.claim.title} {measured_text(one)} ({one.verdict.text}"
-        + (f", before {old})" if (old := words[one.claim.id].text) != one.verdict.text else ")")
+        + (
+            f", in the default's run {old})"
+            if (old := words[one.claim.id].text) != one.verdict.text
+            else ")"
+        )
         for one in moved[:MOST_SHOWN]
     ]
     if not given:

@@ -91,7 +91,7 @@ with open("FOUND", "w") as out:
 
 def many_seeds(
     repeater: Repeater,
-    place: Path,
+    folder: Path,
     first: SeedRun,
     seeds: Sequence[int],
     seconds: float,
@@ -118,9 +118,9 @@ def many_seeds(
         "sandbox",
         f"{named}seeds {seeds[0]} to {seeds[-1]} in one process",
         {"command": command, "files": {**driven.files, **driven.changed}},
-        lambda: driven.run_in_copy(place, command),
+        lambda: driven.run_in_copy(folder, command),
     )
-    found = _read(place / "workspace", repeater.task.metric.name)
+    found = _read(folder / "workspace", repeater.task.metric.name)
     if len(found) < 3:
         return None
     one, other, again = (run.metrics for run in found[:3])

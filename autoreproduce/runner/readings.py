@@ -146,9 +146,9 @@ def late_run(
         changed = repeater.files[edit.file].replace(edit.old, edit.new, 1)
         repeater = replace(repeater, changed={**repeater.changed, edit.file: changed})
         what[edit.file] = digest(changed)
-    place = trial.folder / PHASE / folder_name(what) / str(seed)
+    folder = trial.folder / PHASE / folder_name(what) / str(seed)
     name = f"{' '.join(named.split())}, after the fact, seed {seed}"
-    return repeater.run(place, name, seed, arguments(reading), most)
+    return repeater.run(folder, name, seed, arguments(reading), most)
 
 
 def missing_readings(found: TrialVerdict | None, settings: Settings) -> bool:
@@ -222,10 +222,10 @@ class _Multiverse:
         if not fits(self.default[0], self.seconds_left):
             self.skipped += 1
             return
-        place = self.repeater.trial.folder / PHASE / folder_name(reading) / str(seed)
+        folder = self.repeater.trial.folder / PHASE / folder_name(reading) / str(seed)
         name = f"{label(reading)}, seed {seed}"
         most = self.seconds_left
-        run = self.repeater.run(place, name, seed, arguments(reading), most)
+        run = self.repeater.run(folder, name, seed, arguments(reading), most)
         self.seconds_left -= run.seconds
         if not run.metrics and run.seconds >= most:
             self.skipped += 1
@@ -241,11 +241,11 @@ class _Multiverse:
         if not further or self.seconds_left <= 0:
             return
         took = sum(run.seconds for run in further)
-        place = self.repeater.trial.folder / PHASE / folder_name(reading) / "many"
+        folder = self.repeater.trial.folder / PHASE / folder_name(reading) / "many"
         # a bit more than the default took, so that a resumed trial asks the same
         seeds, ran = [run.seed for run in further], self.ran[label(reading)][1]
         most = min(2 * took + 10.0, self.seconds_left)
-        runs = many_seeds(self.repeater, place, ran[0], seeds, most, arguments(reading)) or []
+        runs = many_seeds(self.repeater, folder, ran[0], seeds, most, arguments(reading)) or []
         self.seconds_left -= sum(run.seconds for run in runs)
         ran.extend(runs)
 

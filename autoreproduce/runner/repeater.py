@@ -96,9 +96,9 @@ class Repeater:
         return seed_use(given, self.files, ours=self.outside is None)
 
     def run(
-        self, place: Path, name: str, seed: int, arguments: str = "", most: float = math.inf
+        self, folder: Path, name: str, seed: int, arguments: str = "", most: float = math.inf
     ) -> SeedRun:
-        """The measured run with this seed and these further arguments, in `place`. It is ended
+        """The measured run with this seed and these further arguments, in `folder`. It is ended
         after `most` seconds.
         """
         command, limited = self.seeded(seed, arguments), self
@@ -107,9 +107,9 @@ class Repeater:
             limited = replace(self, limit=most)
             name = self._with_time(name, asked, most)
         result = self.trial.added_step(
-            ExecutionResult, "sandbox", name, asked, lambda: limited.run_in_copy(place, command)
+            ExecutionResult, "sandbox", name, asked, lambda: limited.run_in_copy(folder, command)
         )
-        found = self._measurement(place, result)
+        found = self._measurement(folder, result)
         run = seed_run(seed, found, result.execution.seconds)
         return run.model_copy(update={"reached": MARK in result.stderr})
 
@@ -131,10 +131,10 @@ class Repeater:
         command = command_with_seed(given, seed, ours=self.outside is None)
         return f"{command} {arguments}".strip()
 
-    def run_in_copy(self, place: Path, command: str) -> ExecutionResult:
+    def run_in_copy(self, folder: Path, command: str) -> ExecutionResult:
         """One run in a fresh copy of the program; what an interrupted run left is removed first."""
-        space, outside = place / "workspace", self.outside
-        Tree(place.parent).remove(place.name)
+        space, outside = folder / "workspace", self.outside
+        Tree(folder.parent).remove(folder.name)
         tree = Tree(space)
         tree.make_root()
         for name, text in {**self.files, **(outside.beside if outside else {})}.items():
@@ -158,22 +158,22 @@ class Repeater:
             with undisturbed():
                 sandbox.close()
 
-    def _measurement(self, place: Path, ran: ExecutionResult) -> Measurement:
+    def _measurement(self, folder: Path, ran: ExecutionResult) -> Measurement:
         """What the benchmark measures of a run, once."""
-        saved = read_measurement(place) if place.is_dir() else None
+        saved = read_measurement(folder) if folder.is_dir() else None
         if saved is not None:
             return saved
         if self.outside or ran.ok:
             asked = self.outside.metric_from if self.outside else ()
-            submission = submission_of(ran.execution, place / "workspace", asked)
+            submission = submission_of(ran.execution, folder / "workspace", asked)
         else:
             ended = f"stopped ({ran.stopped})" if ran.stopped else f"exit code {ran.exit_code}"
             why = f"it ended with {ended}"
             submission = Submission("failed", why, "seeds", run=ran.execution)
         trial = self.trial
-        inner = Trial(place, trial.record)
+        inner = Trial(folder, trial.record)
         found = benchmark_of(self.task).measure(self.task, submission, inner, self.sandboxes)
-        trial.write(f"{place.relative_to(trial.folder)}/{FILE}", found.model_dump_json(indent=1))
+        trial.write(f"{folder.relative_to(trial.folder)}/{FILE}", found.model_dump_json(indent=1))
         return found
 
 

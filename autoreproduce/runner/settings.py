@@ -14,7 +14,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, get_type_hints
 
 from platformdirs import user_config_path
 from pydantic import ValidationError
@@ -24,7 +24,9 @@ from autoreproduce.errors import UsageError, nearest, shown
 from autoreproduce.files.handed_over import raised, reaching, tapes_elsewhere
 from autoreproduce.files.shared import read_plain
 from autoreproduce.job import Job
+from autoreproduce.options import Options, completed, declared
 from autoreproduce.sandboxes import check_name
+from autoreproduce.setting_options import SettingOptions
 
 CONFIG_FILE = "autoreproduce.toml"
 PREFIX = "AUTOREPRODUCE_"
@@ -180,42 +182,55 @@ def settings_of(settings: Settings | None, **flat: Any) -> Settings:
     return settings
 
 
-def path_or_none(file: str | Path | None) -> Path | None:
-    """The path of a file that may not be given."""
-    return Path(file) if file is not None else None
-
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def shows_settings(*without: str) -> Callable[[Function], Function]:
-    """Makes a function's signature show the settings that its last parameter takes, so that `help`
-    and a notebook's completion name them; `without` those that it takes by themselves. A text is
-    taken for a list of one, and a name that is nearly a parameter's raises UsageError.
+def takes(kind: Any = None) -> Callable[[Function], Function]:
+    """Makes a function's signature show what its last parameter, `**options`, takes: the options of
+    the TypedDict `kind` and all settings, so that `help` and a notebook's completion name them. A
+    text is taken for a list of one, and a name that is nearly a parameter's raises UsageError.
     """
 
     def decorate(function: Function) -> Function:
         signature = inspect.signature(function)
         *named, _ = signature.parameters.values()
-        own = {*without, *(each.name for each in named)}
-        kind = inspect.Parameter.KEYWORD_ONLY
+        last = inspect.Parameter.KEYWORD_ONLY
+        options = [
+            inspect.Parameter(name, last, default=option.default, annotation=hint)
+            for name, (hint, option) in (declared(kind) if kind else {}).items()
+        ]
+        own = {each.name for each in (*named, *options)}
         settings = [
-            inspect.Parameter(name, kind, default=None, annotation=field.annotation | None)  # type: ignore[operator]
-            for name, (_, field) in FLAGS.items()
+            inspect.Parameter(name, last, default=None, annotation=hint)
+            for name, hint in get_type_hints(SettingOptions).items()
             if name not in own
         ]
-        kinds = {each.name: str(each.annotation).rpartition(".")[2] for each in named}
-        lists = {name for name, kind in kinds.items() if kind == "Sequence[str]"}
+        first = [each for each in named if each.kind is not last]
+        parameters = [*first, *options, *named[len(first) :], *settings]
+        known = {each.name for each in parameters}
+        lists = {each.name for each in parameters if str(each.annotation).endswith("Sequence[str]")}
 
         @wraps(function)
         def called(*args: Any, **given: Any) -> Any:
-            for name in given.keys() - {*own, *FLAGS}:
-                if nearly := nearest(name, own):
+            for name in given.keys() - known:
+                if nearly := nearest(name, known):
                     raise UsageError(f"{function.__name__} takes no {name}", fix=nearly.strip())
             ones = {name for name in lists & given.keys() if isinstance(given[name], str)}
             return function(*args, **{**given, **{name: (given[name],) for name in ones}})
 
-        vars(called)["__signature__"] = signature.replace(parameters=[*named, *settings])
+        vars(called)["__signature__"] = signature.replace(parameters=parameters)
         return cast(Function, called)
 
     return decorate
+
+
+def options_and_settings(
+    kind: type[Options], given: Mapping[str, Any], settings: Settings | None
+) -> tuple[Options, Settings]:
+    """The options of the TypedDict `kind` among what a function was given by name, and the settings
+    that the rest are. Raises UsageError.
+    """
+    known = declared(kind)
+    mine = {name: value for name, value in given.items() if name in known}
+    others = {name: value for name, value in given.items() if name not in known}
+    return completed(kind, mine), settings_of(settings, **others)

@@ -374,3 +374,20 @@ def test_a_size_with_a_hyphen_is_no_result() -> None:
     assert blank_values(text, [overhead]) == (
         f"Zeta's overhead is {WITHHELD} % on 16-bit integers, a {WITHHELD}-point gain."
     )
+
+
+@pytest.mark.parametrize(
+    ("sentence", "value"),
+    [
+        ("The per-round band covers the whole only $0.82$ at $L=2$.", "0.82"),
+        ("With the per-round band at L = 2, 0.82 are left.", "0.82"),
+        ("A momentum of 0.82 serves the per-round band at L=2.", ""),
+        ("A band of 0.82 is wide.", ""),
+    ],
+)
+def test_a_share_is_withheld_where_a_sentence_names_its_row(sentence: str, value: str) -> None:
+    row = ("Table wrongunit, L = 2, per-round band",)
+    one = claim(81.7, row=row, metric="coverage", scale="percent", unit="%")
+    assert blank_values(sentence, [one]) == (
+        sentence.replace(value, WITHHELD) if value else sentence
+    )

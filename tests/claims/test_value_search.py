@@ -6,7 +6,7 @@ import pytest
 from claim_maker import claim
 
 from autoreproduce.claims.claim import Claim
-from autoreproduce.claims.withholding import WITHHELD, blank_values, leaks
+from autoreproduce.claims.withholding import WITHHELD, blank_values, leaks, search_again
 
 GATED = claim(0.912, row=("Gated",), column=("F1",), metric="f1", scale="fraction", printed="0.912")
 SHARE = GATED.model_copy(update={"value": 91.2, "printed": "91.2", "scale": "percent"})
@@ -190,3 +190,48 @@ def test_a_long_text_takes_no_more_than_linear_time() -> None:
     for text in (rows, "1" * 100_000, *signs):
         blank_values(text, [GATED])
     assert time.process_time() - began < 20
+
+
+SIZE = claim(122, row=("Prospective, power 80%",), metric="n", scale="raw", printed="122")
+POWER = claim(
+    0.796, row=("Prospective, power 80%",), metric="power", scale="fraction", printed="0.796"
+)
+TYPE_S = claim(0.008, row=("Retrospective",), metric="Type S error", printed="0.008")
+R_OUTPUT = """{0} Study characteristics:
+{0}    method   n1    sig_level
+{0}    pearson  26    0.05
+{0}
+{0} Inferential risks:
+{0}    power   typeM   typeS
+{0}    0.796   2.161   0.008
+"""
+
+
+@pytest.mark.parametrize("mark", ["##", "#>", "#", ">", ""])
+def test_the_output_of_a_program_is_a_table_whatever_marks_its_lines(mark: str) -> None:
+    blanked = blank_values(R_OUTPUT.format(mark), [POWER, TYPE_S])
+    assert not any(value in blanked for value in ("0.796", "2.161", "0.008"))
+    assert "0.05" in blanked and "pearson  26" in blanked  # settings of another table
+    assert blanked.splitlines()[0] == f"{mark} Study characteristics:"
+
+
+def test_headings_are_no_output() -> None:
+    text = "## Results\n\n0.796   0.811\n\n## 4 epochs\n\n0.31   0.29\n"
+    assert "0.31" in blank_values(text, [POWER])
+
+
+@pytest.mark.parametrize("setting", ["80 %", "a power of 80%", "power = 0.80"])
+def test_what_a_claims_name_says_is_a_setting_though_it_is_the_value_rounded(setting: str) -> None:
+    text = f"We plan for {setting} and obtain a power of 0.796."
+    assert blank_values(text, [POWER]) == text.replace("0.796", WITHHELD)
+
+
+@pytest.mark.parametrize("said", ["pearson 122 NULL", "N: 122", "it stops at 122."])
+def test_a_whole_number_that_nothing_names_is_told_of(said: str) -> None:
+    passed, undecided = search_again(said, [SIZE])
+    assert passed == said and [leak.id for leak in undecided] == ["ours"]
+
+
+@pytest.mark.parametrize("said", ["122 epochs", "Section 122", "1.22", "0.122", "1220"])
+def test_other_numbers_with_its_digits_are_not(said: str) -> None:
+    assert search_again(said, [SIZE]) == (said, [])

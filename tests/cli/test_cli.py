@@ -265,7 +265,7 @@ def test_a_slip_ends_with_2_and_help_with_0() -> None:
         (["--task", "mine", "--metric", "mse"], "needs its paper"),
         (["--task", "mine", "--metric", "mse:better", "--arxiv", "2310.06625"], "lower or higher"),
         (["--metric", "mse", "--arxiv", "2310.06625"], "add --task NAME"),
-        (["--task", "mine", "--metric", "", "--arxiv", "2310.06625"], "names nothing"),
+        (["--task", "mine", "--metric", "", "--arxiv", "2310.06625"], "--metric is empty"),
         (["--task", "mine", "--metric", "mse,,mae", "--arxiv", "2310.06625"], "names nothing"),
         (["--task", "mine", "--metric", "mse,mse", "--arxiv", "2310.06625"], "once"),
         (["--task", "mine", "--metric", "zeal", "--arxiv", "2310.06625"], "--metric zeal:lower"),

@@ -23,7 +23,6 @@ from autoreproduce.evaluation.outside_run import (
 )
 from autoreproduce.evaluation.submission import lay_out
 from autoreproduce.evaluation.tables.rows import read_rows
-from autoreproduce.job import Judging, Program
 from autoreproduce.runner.api import score, score_job
 from autoreproduce.runner.conclude import add_judgement, conclude
 from autoreproduce.sandboxes.setup import SandboxSetup
@@ -102,8 +101,7 @@ def test_a_mapping_needs_a_run(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="add --run"):
             score(tmp_path / "main.py", task="lsm", settings=settings_in(tmp_path), **options)
     with pytest.raises(UsageError, match="add --task"):
-        program = Program(code=str(tmp_path / "main.py"))
-        score_job(program, Judging(), claims=["mse = 1"], settings=settings_in(tmp_path))
+        score_job(tmp_path / "main.py", settings_in(tmp_path), claims=["mse = 1"])
 
 
 TRAINING = """

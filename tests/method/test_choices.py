@@ -10,7 +10,7 @@ from test_loop import Scripted
 
 from autoreproduce.claims.choices import Choice, parse_choices, scaled_down_warning
 from autoreproduce.config import Settings
-from autoreproduce.method.choices import check_choices, choice_lines, write_choices
+from autoreproduce.method.choices import ChoicesReader, check_choices, choice_lines, write_choices
 from autoreproduce.method.literature_review import Summaries
 from autoreproduce.method.time_prediction import measured_rate, prediction
 from autoreproduce.method.workbench import Workbench
@@ -166,3 +166,14 @@ def test_a_run_that_was_stopped_says_how_far_its_history_came() -> None:
         "In its 600 s it had written a history of 3 epoch(s)."
     )
     assert measured_rate(run(TIMED)) == ""
+
+
+def test_the_name_of_a_users_claim_states_a_choice() -> None:
+    claimed = ["Prospective, power 80%: n = 122 lower"]
+    task = Task(id="t", metric=Metric(name="n"), instruction="", user_claims=claimed)
+    reader = ChoicesReader(PAPER, task)
+    stated = Choice(
+        what="target power", value="0.8", kind="stated", place='"Prospective, power 80%"'
+    )
+    assert not check_choices([stated], PAPER, reader.given)
+    assert "122" not in reader.given

@@ -237,26 +237,23 @@ def test_the_trials_of_a_folder_are_one_object_of_the_same_type(
 
 
 def test_a_function_takes_what_its_command_takes() -> None:
-    """Under the same names, but for what repeats; what the command alone has is of the screen."""
-    several = {"claim": "claims", "judge": "judges"}
+    """Under the same names; what the command alone has is of the screen."""
     screen = {"json", "notify", "require", "dry_run", "show_claims", "fail_under", "set_", "trust"}
-    of_fetch = {"fetch_limit", "fetch_from"}  # fields of `fetch`
     commands: Any = get_command(app)
     for name in ("reproduce", "verify", "score", "suite"):
         command = commands.get_command(typer.Context(commands), name)
         if command is None:  # its plugin isn't there
             continue
-        params = command.params
-        takes = {several.get(each.name, each.name) for each in params} - screen - of_fetch
+        takes = {each.name for each in command.params} - screen
         function = getattr(autoreproduce, {"suite": "run_suite"}.get(name, name))
         assert takes <= set(inspect.signature(function).parameters), name
 
 
 def test_several_experiments_of_a_paper_are_asked_for_by_name(in_folder: Path) -> None:
     (in_folder / "p.md").write_text("# A paper\n")
-    job = reproduce_job(settings=Settings(), paper="p.md", experiment="Table 2", trial=2)
+    job = reproduce_job(Settings(), paper="p.md", experiment=["Table 2"], trial=2)
     assert job.experiments == ("Table 2",) and job.task is None and job.number == 2
-    both = reproduce_job(settings=Settings(), paper="p.md", experiment=["Table 2", "main"])
+    both = reproduce_job(Settings(), paper="p.md", experiment=["Table 2", "main"])
     assert both.experiments == ("Table 2", "main")
     for beside in ({"task": "x"}, {"metric": "m"}, {"out": "o"}, {"claims": ["A: b = 1"]}):
         with pytest.raises(UsageError, match=f"--{next(iter(beside)).removesuffix('s')} is of one"):
@@ -287,6 +284,7 @@ for trial in suite:
 WRONG = {
     "several.metrics": "attr-defined",
     "reproduce(paper=3)": "arg-type",
+    'verify("code", max_debg=3)': "call-arg",
     'several.rows("claim")': "arg-type",
     "autoreproduce.trials(runs=1)": "call-arg",
 }

@@ -181,7 +181,7 @@ def test_a_last_look_adds_a_note_and_a_reading_that_count_for_nothing(tmp_path: 
         assert each.result.sentence.endswith("; the one other reading changes no number.")
         said = [one for one in each.verdict.remarks if one.startswith("After the fact")]
         assert "Half the error is a ridge's." in said[0] and len(said) == 2
-        assert "penalty=ridge. squared_error 0.5 (close, before off)" in said[-1]
+        assert "penalty=ridge. squared_error 0.5 (close, in the default's run off)" in said[-1]
     assert "which no verdict counts" in again.report.read_text()
 
 

@@ -30,7 +30,7 @@ LAYERS = [
     ["models", "papers", "sandboxes"],
     ["contracts"],
     ["job"],
-    ["files", "task", "config"],
+    ["files", "task", "config", "options", "setting_options"],
     ["content"],
     ["extensions"],
     ["errors"],

@@ -25,6 +25,7 @@ from autoreproduce.runner.views import View
 
 if TYPE_CHECKING:
     from autoreproduce.claims.verdicts.trial_verdict import TrialVerdict
+    from autoreproduce.job import Job
     from autoreproduce.runner.api_results import Reproduction
     from autoreproduce.runner.attempt import OpenView
     from autoreproduce.task import Task
@@ -151,6 +152,11 @@ def options_of_plan(paper: str) -> list[str]:
     rest = given[given.index("plan") + 1 :]
     rest.remove(paper)
     return [word for word in rest if word not in ("--json", "--dry-run", "--")]
+
+
+def another_trial(job: Job) -> str:
+    """The flag that makes a further trial of the same."""
+    return f"--trial {job.number + 1}" if job.out is None else "another --out"
 
 
 def terminal_view(json: bool, runs: Path | None = None, solver: str = "autoreproduce") -> OpenView:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from autoreproduce.config import Settings
+    from autoreproduce.options import ReproduceOptions
     from autoreproduce.runner.preview import PaperFacts, Preview
     from autoreproduce.runner.whole_paper.plan import PaperSource
 
@@ -48,31 +49,24 @@ def print_preview(preview: Preview, as_json: bool) -> None:
         console.print(clean(line), soft_wrap=True)
 
 
-def print_reproduce_preview(
-    asked: tuple[Any, ...],
-    experiments: list[str] | None,
-    settings: Settings,
-    solver: str,
-    as_json: bool,
-) -> None:
-    """What `reproduce` would take; `asked` are the arguments of `find_or_make_task`."""
-    from autoreproduce.papers.places import paper_place
-    from autoreproduce.runner.find import check_own_profile, find_or_make_task
-    from autoreproduce.runner.preview import preview_paper, preview_trial, which_experiment
+def print_reproduce_preview(options: ReproduceOptions, settings: Settings, as_json: bool) -> None:
+    """What `reproduce` would take."""
+    from autoreproduce.options import ReproduceOptions, completed, path_or_none
+    from autoreproduce.runner.api import asked_task
+    from autoreproduce.runner.find import check_own_profile
+    from autoreproduce.runner.preview import preview_paper, preview_trial
     from autoreproduce.runner.whole_paper.plan import paper_source
     from autoreproduce.solvers import refuse_faulty
 
-    refuse_faulty(solver)
-    _, arxiv, paper, *_ = asked
-    if experiments:
+    asked = completed(ReproduceOptions, options)
+    refuse_faulty(asked["solver"])
+    if asked["experiment"]:
         check_own_profile(settings.profile)
-        found = preview_paper(paper_source(arxiv, paper, settings), settings, experiments)
+        source = paper_source(asked["arxiv"], path_or_none(asked["paper"]), settings)
+        found = preview_paper(source, settings, asked["experiment"])
     else:
-        place = None if paper is None else paper_place(paper, settings)
-        task, metric = asked[0], asked[3]
-        if not task and not metric and (arxiv or place):
-            raise which_experiment(arxiv, place, settings)
-        found = preview_trial(find_or_make_task(*asked), settings, solver, place)
+        task, paper = asked_task(asked, settings)
+        found = preview_trial(task, settings, asked["solver"], paper)
     print_preview(found, as_json)
 
 

@@ -80,9 +80,9 @@ class Judge:
         text = self.prompts().render(name, role="judge", **variables)
         asked = digest([text, self.name, _own_key(self.settings.cache_dir)])
         slug = re.sub(r"[^\w.-]+", "-", self.name).strip("-.") or "judge"
-        place = _place(home / "judge" / slug, f"{name}-{repeat}-{asked[:16]}")
+        folder = _folder_for(home / "judge" / slug, f"{name}-{repeat}-{asked[:16]}")
         verdict, reason = None, ""
-        with open_journal(place, self._identity()) as journal:
+        with open_journal(folder, self._identity()) as journal:
             journal.phase(name)
             agent = Agent(
                 "judge", self.model, self.name, self.prompts(), journal, self.budget, self.settings
@@ -94,7 +94,7 @@ class Judge:
                 journal.write(UNUSABLE, reason + "\n")
         calls = model_results(journal.steps)
         reply = calls[-1].reply if calls else ""
-        return Reading(self.name, repeat, verdict, reason, reply, place, journal.steps)
+        return Reading(self.name, repeat, verdict, reason, reply, folder, journal.steps)
 
     def _identity(self) -> dict[str, Any]:
         """What a question's journal is of: the same question to a judge set up otherwise is
@@ -123,10 +123,10 @@ def _own_key(cache: Path) -> str:
     return made
 
 
-def _place(parent: Path, name: str) -> Path:
+def _folder_for(parent: Path, name: str) -> Path:
     """The question's folder: the first that holds no unusable reply."""
-    place, number = parent / name, 1
-    while (place / UNUSABLE).exists():
+    folder, number = parent / name, 1
+    while (folder / UNUSABLE).exists():
         number += 1
-        place = parent / f"{name}.{number}"
-    return place
+        folder = parent / f"{name}.{number}"
+    return folder

@@ -148,8 +148,10 @@ def own_entries(
     written: Collection[str] = WRITTEN,
 ) -> list[TreeEntry]:
     """The files and links of the program in a folder, by path, but for files named in `written`."""
-    place = root.parent.resolve() / root.name
-    own = {path.relative_to(place) for path in map(Path.resolve, without) if place in path.parents}
+    folder = root.parent.resolve() / root.name
+    own = {
+        path.relative_to(folder) for path in map(Path.resolve, without) if folder in path.parents
+    }
     return [
         entry
         for entry in _program_entries(Tree(root), skipped, written)

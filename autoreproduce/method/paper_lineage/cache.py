@@ -79,14 +79,14 @@ def user_folder(settings: Settings) -> Path:
     return settings.cache_dir / "lineage"
 
 
-def load(places: Iterable[Path]) -> tuple[list[CachedPaper], list[str]]:
+def load(folders: Iterable[Path]) -> tuple[list[CachedPaper], list[str]]:
     """All entries in the order of the folders, and a line for each that cannot be read."""
     papers: list[CachedPaper] = []
     problems: list[str] = []
-    for place in places:
-        for path in sorted(place.glob(f"*/{FILE}")):
+    for folder in folders:
+        for path in sorted(folder.glob(f"*/{FILE}")):
             try:
-                text = read_bytes(place, path.relative_to(place)).decode("utf-8")
+                text = read_bytes(folder, path.relative_to(folder)).decode("utf-8")
                 papers.append(CachedPaper.model_validate(parse_yaml(text)))
             except (OSError, ValueError, UsageError, yaml.YAMLError) as error:
                 problems.append(
@@ -124,10 +124,10 @@ def store(entry: LineageEntry, settings: Settings, date: str) -> Path:
         date=date,
         summary=entry.summary.strip() + "\n",
     )
-    place = user_folder(settings) / slug(entry.title, entry.arxiv_id)
-    place.mkdir(parents=True, exist_ok=True)
-    write_whole(place / FILE, to_yaml(paper))
-    return place / FILE
+    folder = user_folder(settings) / slug(entry.title, entry.arxiv_id)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_whole(folder / FILE, to_yaml(paper))
+    return folder / FILE
 
 
 def to_yaml(paper: CachedPaper) -> str:

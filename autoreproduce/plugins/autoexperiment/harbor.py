@@ -44,19 +44,19 @@ def export_tasks(
 
 
 def _export(task: MaskedTask, out: Path, cache: Path, data: Path | None) -> Path:
-    place = out / task.id.replace(",", "-").rstrip("_")
-    if place.exists():
-        raise UsageError(f"{place} is there already", fix="move it away, or name another folder")
+    target = out / task.id.replace(",", "-").rstrip("_")
+    if target.exists():
+        raise UsageError(f"{target} is there already", fix="move it away, or name another folder")
     found = data_folder(task, cache, print, data)
     made = made_of(task)
-    write_text(place / "task.toml", _task_toml(task, place.name))
-    write_text(place / "instruction.md", f"{question(task)}\n\nYou work in /app.\n")
+    write_text(target / "task.toml", _task_toml(task, target.name))
+    write_text(target / "instruction.md", f"{question(task)}\n\nYou work in /app.\n")
     given = "COPY data /data\nENV DATA_DIR=/data\n" if found else ""
     text = recipe(made).replace("WORKDIR /workspace\n", "")
     environment = f"{text}{given}COPY app /app\nWORKDIR /app\n"
-    write_text(place / "environment" / "Dockerfile", environment)
-    lay_out(task, place / "environment" / "app")
-    tests = place / "tests"
+    write_text(target / "environment" / "Dockerfile", environment)
+    lay_out(task, target / "environment" / "app")
+    tests = target / "tests"
     write_text(tests / "Dockerfile", f"{text}{JUDGE}COPY . /tests\nWORKDIR /app\n")
     write_text(tests / "test.sh", TEST)
     write_text(tests / "facts.json", json.dumps({"task": task.id}))
@@ -65,16 +65,16 @@ def _export(task: MaskedTask, out: Path, cache: Path, data: Path | None) -> Path
     unneeded = shutil.ignore_patterns("__pycache__", "*.pyc", "_content")
     shutil.copytree(package, tests / "autoreproduce", ignore=unneeded)
     _write_set(task, tests / "set")
-    for own in (place / "environment", tests) if found else ():
+    for own in (target / "environment", tests) if found else ():
         shutil.copytree(str(found), own / "data")
-    write_text(place / "solution" / "solve.sh", SOLVE)
+    write_text(target / "solution" / "solve.sh", SOLVE)
     for file in dict.fromkeys(file for file, _ in wanted_pairs(task)):
-        own = place / "solution" / "code" / file
+        own = target / "solution" / "code" / file
         own.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(task.paper.code / file, own)
-    for script in (tests / "test.sh", place / "solution" / "solve.sh"):
+    for script in (tests / "test.sh", target / "solution" / "solve.sh"):
         script.chmod(0o755)
-    return place
+    return target
 
 
 def _write_set(task: MaskedTask, out: Path) -> None:

@@ -84,7 +84,7 @@ def _sample(masked: MaskedTask, root: Path, sandbox: str) -> Sample:
 def _container(masked: MaskedTask) -> Path:
     """The compose file of a task's container: the set's recipe, its data read-only, no network."""
     cache = load_settings({}).cache_dir
-    place = cache / "inspect" / masked.paper.id
+    folder = cache / "inspect" / masked.paper.id
     service: dict[str, Any] = {
         "build": {"context": "."},
         "command": "sleep infinity",
@@ -94,9 +94,9 @@ def _container(masked: MaskedTask) -> Path:
     if data := data_folder(masked, cache, note_to_stderr, None):
         service["volumes"] = [f"{data}:/data:ro"]
         service["environment"] = {"DATA_DIR": "/data"}
-    write_text(place / "Dockerfile", recipe(made_of(masked)))
-    write_text(place / "compose.yaml", json.dumps({"services": {"default": service}}))
-    return place / "compose.yaml"
+    write_text(folder / "Dockerfile", recipe(made_of(masked)))
+    write_text(folder / "compose.yaml", json.dumps({"services": {"default": service}}))
+    return folder / "compose.yaml"
 
 
 def _as_url(data: bytes) -> str:

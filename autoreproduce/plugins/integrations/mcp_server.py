@@ -91,16 +91,16 @@ class Tools:
         `paper`: an arXiv id or a file. A model reads the paper once; until it has answered, `rows`
         are the tables that the text shows: call it again for the plan, which costs nothing more.
         """
-        place = own_path(self.here, paper)
-        started = self.jobs.start("plan", ["--json", "--", place])
+        path = own_path(self.here, paper)
+        started = self.jobs.start("plan", ["--json", "--", path])
         state = self._wait(started, WAIT)
         by_event = {each.get("event"): each for each in state.lines}
         if state.running:
-            return planned(None, self.settings, place) | {"running": True, "job": started}
+            return planned(None, self.settings, path) | {"running": True, "job": started}
         why = f"the paper was not planned: {state.errors.rpartition('autoreproduce: ')[2]}"
         if not {"plan", "estimate"} & by_event.keys():
             raise UsageError(why)
-        answer = planned(by_event.get("plan"), self.settings, place)
+        answer = planned(by_event.get("plan"), self.settings, path)
         return answer if "plan" in by_event else answer | {"notes": [why, *answer["notes"]]}
 
     def start_reproduction(
@@ -589,10 +589,10 @@ def _hidden_below(top: Path, skipped: Collection[str], runs: Path | None) -> Ite
     """
     tracked = _tracked(top)
     for where, folders, files in os.walk(top):
-        place = Path(where)
-        folders[:] = [name for name in folders if name not in skipped and place / name != runs]
+        folder = Path(where)
+        folders[:] = [name for name in folders if name not in skipped and folder / name != runs]
         for name in (*folders, *files):
-            path = str((place / name).relative_to(top))
+            path = str((folder / name).relative_to(top))
             known = name in HARMLESS or name in skipped or path in tracked
             if name.startswith(".") and not known and not (name in folders and _has(tracked, path)):
                 yield path

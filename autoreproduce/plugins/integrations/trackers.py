@@ -251,17 +251,17 @@ def tracked(
     if not names:
         yield None
         return
-    place = Path(folder).resolve()
+    path = Path(folder).resolve()
     facts = {"task": record.task, "profile": record.profile, "solver": record.solver}
-    facts |= {"model": record.model, "seed": str(record.seed), "folder": str(place)}
-    title = f"{record.task} {record.solver} {place.name}"
-    opened = {name: _opened(name, title, place, facts) for name in names}
+    facts |= {"model": record.model, "seed": str(record.seed), "folder": str(path)}
+    title = f"{record.task} {record.solver} {path.name}"
+    opened = {name: _opened(name, title, path, facts) for name in names}
 
     def note(text: str) -> None:
         for each in observers:
             each.note(text)
 
-    watching = TrackedTrial(opened, place, note)
+    watching = TrackedTrial(opened, path, note)
     observers.append(watching)
     try:
         yield watching

@@ -5,16 +5,16 @@ from pathlib import Path
 from typing import Any
 
 from autoreproduce.config import Settings
+from autoreproduce.options import File, path_or_none
 from autoreproduce.plugins.paperbench.grade import Grading, GradingResult, grading_job
 from autoreproduce.plugins.paperbench.grade import grade as grade_job
 from autoreproduce.runner.api_results import note_to_stderr
-from autoreproduce.runner.settings import path_or_none, settings_of, shows_settings
+from autoreproduce.runner.settings import settings_of, takes
 
-File = str | Path
 Note = Callable[[str], None]
 
 
-@shows_settings()
+@takes()
 def grade(
     submission: File,
     rubric: File,

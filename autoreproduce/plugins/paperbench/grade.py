@@ -217,10 +217,10 @@ def _same_grading(folder: Path, told: dict[str, Any], program: Sources) -> None:
     """Raises UsageError where the folder holds another grading: its grades would be lost, its costs
     counted.
     """
-    place = folder / "submission.json"
+    path = folder / "submission.json"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        stored = parse_json(read_plain(place)) if place.exists() else told
+        stored = parse_json(read_plain(path)) if path.exists() else told
         kept = {**told, "reproduction": None, **stored}
     except (OSError, ValueError, TypeError) as error:
         raise TrialError(
@@ -232,7 +232,7 @@ def _same_grading(folder: Path, told: dict[str, Any], program: Sources) -> None:
             fix="name a new folder with --out",
         )
     names = {"files": sorted(program.files), "unread": program.unread, "origin": program.origin}
-    write_whole(place, json.dumps({**told, **names}, indent=1, ensure_ascii=False) + "\n")
+    write_whole(path, json.dumps({**told, **names}, indent=1, ensure_ascii=False) + "\n")
 
 
 def _content(

@@ -41,24 +41,24 @@ class RubricPaper:
     pointers: list[str] = field(default_factory=list)
 
 
-def load_paper(place: Path, paper: Path | None = None) -> RubricPaper:
+def load_paper(path: Path, paper: Path | None = None) -> RubricPaper:
     """The paper in a folder of PaperBench, or around a rubric.json alone; `paper`: its text, in the
     folder's place.
 
     Raises UsageError where there is no rubric, something cannot be read, or a link leads out of the
     folder.
     """
-    folder = place if place.is_dir() else place.parent
-    for name in FILES if place.is_dir() else FILES[1:]:
+    folder = path if path.is_dir() else path.parent
+    for name in FILES if path.is_dir() else FILES[1:]:
         inside(folder, name)
-    rubric = read_rubric(folder / "rubric.json" if place.is_dir() else place)
+    rubric = read_rubric(folder / "rubric.json" if path.is_dir() else path)
     about = _config(folder / "config.yaml")
     texts = {name: read(folder / name) for name in ("paper.md", "addendum.md", "judge.addendum.md")}
     pointers = sorted(name for name, text in texts.items() if text.startswith(POINTER))
     shown_texts = {name: "" if name in pointers else text for name, text in texts.items()}
-    own = not place.is_dir() and place.name != "rubric.json"  # several may lie in one folder
+    own = not path.is_dir() and path.name != "rubric.json"  # several may lie in one folder
     identity = (
-        place.stem if own else folder.resolve().name
+        path.stem if own else folder.resolve().name
     )  # as the splits name it; one config.yaml has another id
     text = _named_text(paper) if paper else shown_texts["paper.md"]
     return RubricPaper(
@@ -83,7 +83,7 @@ def paper_folders(data: Path) -> list[Path]:
 
     Raises UsageError where there is none.
     """
-    places = (
+    folders = (
         data,
         data / "papers",
         data / "data" / "papers",
@@ -91,8 +91,8 @@ def paper_folders(data: Path) -> list[Path]:
     )
     if (data / "rubric.json").is_file():
         return [data]
-    for place in places:
-        if found := sorted(path.parent for path in place.glob("*/rubric.json")):
+    for folder in folders:
+        if found := sorted(path.parent for path in folder.glob("*/rubric.json")):
             return found
     raise UsageError(
         f"{data} holds no rubric.json",

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 from autoreproduce.content import folder
 from autoreproduce.errors import UsageError
 from autoreproduce.files.handed_over import raised, reaching, tapes_elsewhere
+from autoreproduce.options import File, path_or_none
 from autoreproduce.plugins.suites.suite_file import SuiteFile
 from autoreproduce.plugins.suites.yaml_errors import Place
 from autoreproduce.runner.api_results import Results, read_trials
 from autoreproduce.runner.executors import parse_options
-from autoreproduce.runner.settings import by_flag, load_settings, path_or_none, shows_settings
+from autoreproduce.runner.settings import by_flag, load_settings, takes
 from autoreproduce.solvers import is_registered, unknown_solver
 
 if TYPE_CHECKING:
@@ -28,10 +29,8 @@ if TYPE_CHECKING:
     from autoreproduce.plugins.suites.run import SuiteSummary
     from autoreproduce.plugins.suites.view import SuiteView
 
-File = str | Path
 
-
-@shows_settings()
+@takes()
 def run_suite(
     file: File,
     *,

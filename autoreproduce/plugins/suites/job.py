@@ -64,7 +64,7 @@ class SuiteTrial(JobPart):
         return self.suite / "trials" / self.key
 
 
-def place(job: Job) -> SuiteTrial:
+def suite_trial(job: Job) -> SuiteTrial:
     """A Job's place in its suite. Raises UsageError if it's of none."""
     return job.section(PLUGIN, SuiteTrial)
 
@@ -105,7 +105,7 @@ def write_job(job: Job) -> Path:
     too: whoever takes the job up locks, logs and writes there. A trial that was begun keeps its
     task and what decides its result as they were written then.
     """
-    folder, cache = place(job).folder, job.settings.cache_dir
+    folder, cache = suite_trial(job).folder, job.settings.cache_dir
     refuse_links(folder)
     make_folder(folder)
     new, content = not (folder / TRIAL).exists(), job.model_dump(mode="json")
@@ -128,7 +128,7 @@ def read_job(path: Path, trust: bool = False) -> Job:
     """
     try:
         job = read_stored(path)
-        place(job)
+        suite_trial(job)
     except (TrialError, UsageError) as error:
         if not path.exists():
             raise UsageError(f"{path} does not exist", fix=f"name the {JOB} of a trial") from None
@@ -136,7 +136,7 @@ def read_job(path: Path, trust: bool = False) -> Job:
             f"{path} isn't a job ({error.what})", fix="the suite's command writes it again"
         ) from None
     if not trust:
-        own = place(job)
+        own = suite_trial(job)
         _refuse_reaching(job, path)
         refuse_links(own.suite, (*TRIALS, SCRIPTS))
         refuse_links(own.folder)
@@ -147,10 +147,10 @@ def _refuse_reaching(job: Job, path: Path) -> None:
     out = [name for name in ("paper", "data", "program") if getattr(job, name)]
     out += [name for name in Task.PATHS if getattr(job.task, name, None)]
     out += [] if is_registered(job.solver) else ["solver"]
-    out += [] if path.resolve() == (place(job).folder / JOB).resolve() else ["suite"]
+    out += [] if path.resolve() == (suite_trial(job).folder / JOB).resolve() else ["suite"]
     flat = job.settings.flat()
     given = {name: flat[name] for name in job.settings.given() if flat[name] is not None}
-    out += [*reaching(given), *tapes_elsewhere(given, place(job).folder)]
+    out += [*reaching(given), *tapes_elsewhere(given, suite_trial(job).folder)]
     if out := [*out, *raised(given, load_settings({}).flat())]:
         raise UsageError(
             f"{path} names {', '.join(out)}, and was not begun here",

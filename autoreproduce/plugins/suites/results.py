@@ -171,9 +171,9 @@ def _write_parquet(table: Path, path: Path) -> None:
 
 def _row_of_trial(folder: Path, suite: dict[str, Any], task: str, variant: str, number: int) -> Row:
     """One trial's row; what its folder does not contain is None."""
-    place = folder / "trials" / task / variant / str(number)
-    mark, ended = mark_of(place), read_json(place / ENDED) or {}
-    found = TrialSummary(place)
+    trial_folder = folder / "trials" / task / variant / str(number)
+    mark, ended = mark_of(trial_folder), read_json(trial_folder / ENDED) or {}
+    found = TrialSummary(trial_folder)
     result = found.result
     row: Row = dict.fromkeys(COLUMNS)
     row |= {
@@ -184,20 +184,20 @@ def _row_of_trial(folder: Path, suite: dict[str, Any], task: str, variant: str, 
         "trial": number,
     }
     row |= {
-        "folder": str(place.relative_to(folder)),
+        "folder": str(trial_folder.relative_to(folder)),
         "digest": mark.get("digest"),
         "prompts": (mark.get("parts") or {}).get("prompts"),
-        "journal": chain_warning(place) or None,
+        "journal": chain_warning(trial_folder) or None,
     }
-    row |= _end_columns(place, result, ended)
+    row |= _end_columns(trial_folder, result, ended)
     if found.record:
-        row |= _task_columns(found.record) | _machine_columns(found.record, place)
-    return row | _result_columns(result) | _score_columns(place) if result else row
+        row |= _task_columns(found.record) | _machine_columns(found.record, trial_folder)
+    return row | _result_columns(result) | _score_columns(trial_folder) if result else row
 
 
-def _end_columns(place: Path, result: Result | None, ended: dict[str, Any]) -> Row:
-    done = finished(place)
-    begun = (place / "steps.jsonl").exists()
+def _end_columns(folder: Path, result: Result | None, ended: dict[str, Any]) -> Row:
+    done = finished(folder)
+    begun = (folder / "steps.jsonl").exists()
     status = done.status if done else ended.get("status", "stopped" if begun else "not run")
     row = {
         "status": status,
@@ -207,7 +207,7 @@ def _end_columns(place: Path, result: Result | None, ended: dict[str, Any]) -> R
         "attempts": ended.get("attempts"),
     }
     if done is None and begun:  # what it spent counts although it has no result
-        row["cost"] = spent_so_far(place).dollars
+        row["cost"] = spent_so_far(folder).dollars
     return row
 
 
@@ -236,9 +236,9 @@ def _task_columns(trial: TrialRecord) -> Row:
     }
 
 
-def _machine_columns(trial: TrialRecord, place: Path) -> Row:
+def _machine_columns(trial: TrialRecord, folder: Path) -> Row:
     versions, hardware = trial.versions, trial.hardware
-    machines = read_machines(place, hardware)
+    machines = read_machines(folder, hardware)
     return {
         "version": versions.get("autoreproduce"),
         "python": versions.get("python"),
@@ -251,7 +251,7 @@ def _machine_columns(trial: TrialRecord, place: Path) -> Row:
         "hosts": "; ".join(dict.fromkeys(each.host for each in machines if each.host)) or None,
         "machines": _json_text([each.model_dump() for each in machines]) if machines else None,
         "created": trial.created,
-        "sandbox": (read_json(place / "sandbox.json") or {}).get("name"),
+        "sandbox": (read_json(folder / "sandbox.json") or {}).get("name"),
     }
 
 
@@ -283,10 +283,10 @@ def _result_columns(result: Result) -> Row:
     }
 
 
-def _score_columns(place: Path) -> Row:
+def _score_columns(folder: Path) -> Row:
     """The entries of the scorers, and the judges that answered."""
     try:
-        scores = read_scores(place)
+        scores = read_scores(folder)
     except (OSError, TrialError):
         return {}
     judges = {str(judge) for each in scores for judge in each.get("judges") or ()}

@@ -31,7 +31,7 @@ from autoreproduce.errors import (
 from autoreproduce.job import Job
 from autoreproduce.models.budget import Budget
 from autoreproduce.plugins.suites.finished_trials import EndedTrial, Status, forget_end, write_ended
-from autoreproduce.plugins.suites.job import place
+from autoreproduce.plugins.suites.job import suite_trial
 from autoreproduce.runner.attempt import attempt
 from autoreproduce.runner.runtime import Runtime
 from autoreproduce.runner.settings import settings_here
@@ -113,23 +113,23 @@ def attempt_job(job: Job, around: WorkerContext, observer: Observer) -> EndedTri
     while True:
         attempts += 1
         ended, again = _attempt_once(job, around, observer)
-        pauses = place(job).retry_after[attempts - 1 :]
+        pauses = suite_trial(job).retry_after[attempts - 1 :]
         if not again or not pauses or around.ending():
             break
-        words = place(job).key.replace("/", " · ")
+        words = suite_trial(job).key.replace("/", " · ")
         around.note(f"{words}: {ended.reason} (again in {pauses[0]:g} s)")
         if around.stop.wait(pauses[0]):
             break
     ended.attempts = attempts
     ended.seconds = ended.seconds or round(time.monotonic() - began, 1)
-    write_ended(place(job).folder, ended)
+    write_ended(suite_trial(job).folder, ended)
     return ended
 
 
 def _attempt_once(job: Job, around: WorkerContext, observer: Observer) -> tuple[EndedTrial, bool]:
     """How the attempt ended, and whether a retry may help."""
     try:
-        forget_end(place(job).folder)
+        forget_end(suite_trial(job).folder)
         settings = settings_here(job)
         budget = Budget.parse(settings.budget.total, around.budget, around.stop)
         with around.machine(settings.having(max_retries=0)) as prepared:  # the gate retries

@@ -27,7 +27,7 @@ from autoreproduce.plugins.suites.finished_trials import (
     spent_so_far,
     write_ended,
 )
-from autoreproduce.plugins.suites.job import job_of, place, write_job
+from autoreproduce.plugins.suites.job import job_of, suite_trial, write_job
 from autoreproduce.plugins.suites.leases import Gpus, divided
 from autoreproduce.plugins.suites.ledger import Ledger
 from autoreproduce.plugins.suites.plan import Plan, Planned
@@ -187,7 +187,7 @@ class SuiteRun:
             lambda: bool(self.why),
             self._note,
         )
-        return attempt_job(job, around, TrialWatch(self._running[place(job).key], self.stop))
+        return attempt_job(job, around, TrialWatch(self._running[suite_trial(job).key], self.stop))
 
     @contextmanager
     def _on_this_machine(self, settings: Settings) -> Iterator[Settings]:
@@ -197,8 +197,8 @@ class SuiteRun:
     def _record_end(self, job: Job, ended: EndedTrial) -> None:
         """Count a job that ended. One at a time."""
         if self.executor.remote and not ended.scored:  # a worker that was lost could not write it
-            write_ended(place(job).folder, ended)
-        self._record(self._planned[place(job).key], ended)
+            write_ended(suite_trial(job).folder, ended)
+        self._record(self._planned[suite_trial(job).key], ended)
 
     def _record(self, planned: Planned, ended: EndedTrial) -> None:
         """Count a trial that ended, and see whether more attempts make sense."""

@@ -15,7 +15,7 @@ from autoreproduce.config import Settings
 from autoreproduce.files.lease import PATIENCE, hold
 from autoreproduce.job import Job
 from autoreproduce.plugins.suites.finished_trials import EndedTrial, make_folder, spent_so_far
-from autoreproduce.plugins.suites.job import place
+from autoreproduce.plugins.suites.job import suite_trial
 from autoreproduce.plugins.suites.leases import GPUS_IN, Gpus, granted_by_engine
 from autoreproduce.plugins.suites.ledger import GrantedBudget, Ledger, LedgerAccess
 from autoreproduce.plugins.suites.progress import Running, TrialWatch
@@ -46,7 +46,7 @@ class Worker:
     ) -> None:
         self.job, self.note, self.synced, self.patience = job, note, synced, patience
         self.gpus_in = gpus_in
-        self.ledger = ledger or Ledger(place(job).suite)
+        self.ledger = ledger or Ledger(suite_trial(job).suite)
         self.stop = threading.Event()
 
     def run(self) -> EndedTrial:
@@ -54,18 +54,18 @@ class Worker:
 
         Raises TrialError if another process attempts it.
         """
-        refuse_links(place(self.job).folder)
-        make_folder(place(self.job).folder)
-        lease = hold(place(self.job).folder / LEASE, self.patience + 30, self.patience)
+        refuse_links(suite_trial(self.job).folder)
+        make_folder(suite_trial(self.job).folder)
+        lease = hold(suite_trial(self.job).folder / LEASE, self.patience + 30, self.patience)
         try:
             return self._attempt(lambda: lease.lost)
         finally:
             lease.release()
 
     def _attempt(self, lost: Callable[[], bool]) -> EndedTrial:
-        self.note(f"{place(self.job).key.replace('/', ' · ')} on {platform.node()}")
-        journal = spent_so_far(place(self.job).folder)
-        budget = GrantedBudget(self.ledger, place(self.job).key, journal, self.stop)
+        self.note(f"{suite_trial(self.job).key.replace('/', ' · ')} on {platform.node()}")
+        journal = spent_so_far(suite_trial(self.job).folder)
+        budget = GrantedBudget(self.ledger, suite_trial(self.job).key, journal, self.stop)
         try:
             attempts = settings_here(self.job).model.max_retries + 1
             gates = Gates(4, self.stop, attempts)
@@ -86,12 +86,14 @@ def with_gpus(
 
     @contextmanager
     def machine(settings: Settings) -> Iterator[Settings]:
-        if not place(job).needs.gpus:
+        if not suite_trial(job).needs.gpus:
             yield settings
         elif (granted := granted_by_engine(variables)) is not None:
             yield settings.having(gpus=granted)
         else:
-            gpus = Gpus(settings.sandbox.gpus, place(job).needs.gpus, stop, settings.cache_dir)
+            gpus = Gpus(
+                settings.sandbox.gpus, suite_trial(job).needs.gpus, stop, settings.cache_dir
+            )
             with gpus.lease(settings) as leased:
                 yield leased
 

@@ -99,11 +99,11 @@ def audit_code(
     paper = read_paper(settings, paper_folder, arxiv_id=source.arxiv, file=source.file, note=note)
     prompts = Prompts()
     identity = {"audits": digest(dict(files)), "paper": source.id, "model": name, "run": run}
-    place = paper_folder / "audits" / digest([identity, paper.body, prompts.digest()])[:8]
-    with open_journal(place, identity) as journal:
+    folder = paper_folder / "audits" / digest([identity, paper.body, prompts.digest()])[:8]
+    with open_journal(folder, identity) as journal:
         journal.observers.append(PhaseNotes())
         agent = Agent("research", model, name, prompts, journal, budget, settings)
         found = audit(agent, paper.body, files, (), command=run, unread=program.unread)
         dollars = dollars_of(model_results(journal.steps))
-    write_whole(place / FILE, found.model_dump_json(indent=1) + "\n")
-    return AuditedCode(found, place, dollars)
+    write_whole(folder / FILE, found.model_dump_json(indent=1) + "\n")
+    return AuditedCode(found, folder, dollars)

@@ -28,7 +28,6 @@ from autoreproduce.evaluation.judging.submitted_code import program_at
 from autoreproduce.files.bounded import parse_json
 from autoreproduce.files.http_limits import limited_client
 from autoreproduce.files.unpacking import opened_source
-from autoreproduce.plugins.verify.fetch_options import Fetch
 
 MOST_ADDRESSES, MOST_REDIRECTS = 50, 5
 LOOKING, SECONDS = 30.0, 1_800.0  # for a HEAD, for a file
@@ -96,13 +95,16 @@ def how_to_fetch(files: Mapping[str, str]) -> list[tuple[str, str]]:
     return [*((f"{one.url} ({one.place})", "") for one in there), (how, "\n".join(lines))]
 
 
-def fetched_folder(code: str, cache: Path, fetch: Fetch, note: Callable[[str], None]) -> Path:
-    """A folder with what the code's addresses give. Raises UsageError where there is no address,
-    where all are refused, or where they are larger than the limit together.
+def fetched_folder(
+    code: str, cache: Path, limit_mb: float, hosts: Collection[str], note: Callable[[str], None]
+) -> Path:
+    """A folder with what the code's addresses give; `hosts` of the user's own network may be asked.
+    Raises UsageError where there is no address, where all are refused, or where they are larger
+    than the limit together.
     """
     with opened_source(code) as root:
         files = program_at(root, code, kinds=KINDS).files
-    there = [looked_at(one, fetch.hosts) for one in data_addresses(files)]
+    there = [looked_at(one, hosts) for one in data_addresses(files)]
     note(f"{code} names {len(there)} addresses of data" + (":" if there else ""))
     for one in there:
         note(f"  {one.words}")
@@ -112,12 +114,12 @@ def fetched_folder(code: str, cache: Path, fetch: Fetch, note: Callable[[str], N
             "--fetch found nothing that it could download", fix="leave it out, or name --data"
         )
     known = sum(one.size or 0 for one in wanted)
-    if known > fetch.limit_mb * 1e6:
+    if known > limit_mb * 1e6:
         raise UsageError(
-            f"the data have {known / 1e6:,.2f} MB, and --fetch-limit is {fetch.limit_mb:g}",
+            f"the data have {known / 1e6:,.2f} MB, and --fetch-limit is {limit_mb:g}",
             fix=f"give --fetch-limit {known / 1e6 + 1:.0f}, or get what you need and name --data",
         )
-    return _folder_of(wanted, cache, fetch.hosts, int(fetch.limit_mb * 1e6), note)
+    return _folder_of(wanted, cache, hosts, int(limit_mb * 1e6), note)
 
 
 def _folder_of(

@@ -9,20 +9,21 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 from autoreproduce.claims.user_claims import claims_of_task, read_user_claims
 from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.outside_run import read_beside
 from autoreproduce.files.unpacking import is_url, opened_source
-from autoreproduce.job import Job, Judging, Program
+from autoreproduce.job import Job, Program
 from autoreproduce.models.found_here import how_here
-from autoreproduce.papers.places import refuse_paper
+from autoreproduce.options import File, completed, path_or_none
+from autoreproduce.papers.paths import refuse_paper
 from autoreproduce.plugins.verify.driver import DRIVER
-from autoreproduce.plugins.verify.fetch_options import Fetch
 from autoreproduce.plugins.verify.fetching import fetched_folder
 from autoreproduce.plugins.verify.handed_in import HEADLINE
+from autoreproduce.plugins.verify.options import VerifyOptions
 from autoreproduce.plugins.verify.runnable import declared_packages, runnable_settings
 from autoreproduce.plugins.verify.shown_code import shown_code
 from autoreproduce.runner import api
@@ -33,107 +34,84 @@ from autoreproduce.runner.open_models import HOW_TO_RUN
 from autoreproduce.runner.preview import Preview, preview_trial
 from autoreproduce.runner.runtime import Runtime
 from autoreproduce.runner.score import score_all
-from autoreproduce.runner.settings import path_or_none, settings_of, shows_settings
+from autoreproduce.runner.settings import options_and_settings, takes
 from autoreproduce.runner.views import PlainView
 from autoreproduce.sandboxes.package_lists import read_requirements
+from autoreproduce.setting_options import SettingOptions
 from autoreproduce.task import Task
 from autoreproduce.trials.derivation import parse_metric_source
 from autoreproduce.trials.result import read_result
 
 
-@shows_settings()
+class VerifyCall(VerifyOptions, SettingOptions, total=False):
+    """What `verify` takes by name."""
+
+
+@takes(VerifyOptions)
 def verify(
-    code: str | Path,
+    code: File,
     *,
-    paper: str | Path | None = None,
-    arxiv: str | None = None,
-    experiment: str = "",
-    claims: Sequence[str] = (),
-    run: str | None = None,
-    metric_from: Sequence[str] = (),
-    carry: Sequence[str] = (),
-    fetch: Fetch | bool | None = None,
-    requirements: str | Path | None = None,
-    driver: str | Path | None = None,
-    data: str | Path | None = None,
-    out: str | Path | None = None,
-    trial: int = 1,
-    instruction: str = "",
     progress: bool = True,
-    model: str | None = None,
     settings: Settings | None = None,
-    **more: Any,
+    **options: Unpack[VerifyCall],
 ) -> Results:
     """Run code that is there and hold it against its paper; with `metric_from` no model is asked.
 
     The arguments are the command's; what happens is written to stderr, unless `progress` is False.
     The rest are settings by their flags' names. Raises UsageError.
     """
-    job = verify_job(
-        Program(
-            code=str(code),
-            run=run,
-            metric_from=tuple(metric_from),
-            requirements=path_or_none(requirements),
-            beside=(Path(driver),) if driver else (),
-            carry=tuple(carry),
-        ),
-        settings=settings_of(settings, model=model, **more),
-        paper=path_or_none(paper),
-        arxiv=arxiv,
-        experiment=experiment,
-        claims=claims,
-        fetch=Fetch() if fetch is True else fetch or None,
-        data=path_or_none(data),
-        out=path_or_none(out),
-        trial=trial,
-        instruction=instruction,
-    )
-    view = None if progress else unwatched
-    return Results((verify_by_places(job, view) if metric_from else verify_by_model(job, view),))
+    asked, settings = options_and_settings(VerifyOptions, options, settings)
+    job = verify_job(code, settings, **asked)
+    return Results((verified(job, None if progress else unwatched),))
+
+
+def verified(job: Job, view: OpenView | None = None) -> Reproduction:
+    """Do a job of `verify`. `view`: as of an attempt."""
+    if job.of_program.metric_from:
+        return verify_by_places(job, view)
+    return verify_by_model(job, view)
 
 
 def verify_job(
-    program: Program,
-    *,
-    settings: Settings,
-    paper: Path | None = None,
-    arxiv: str | None = None,
-    experiment: str = "",
-    claims: Sequence[str] = (),
-    fetch: Fetch | None = None,
-    data: Path | None = None,
-    out: Path | None = None,
-    trial: int = 1,
-    instruction: str = "",
-    command: str = "",
+    code: File, settings: Settings, command: str = "", **options: Unpack[VerifyOptions]
 ) -> Job:
     """The Job of `verify`: with `metric_from` that of `score`, else of a trial in which a model
-    plans the run and finds the numbers. A file beside the code is the user's driver. Raises
-    UsageError for code or a paper that isn't there, and where a place is given without the command,
-    the claims and the paper.
+    plans the run and finds the numbers. Raises UsageError for code or a paper that isn't there, and
+    where a place is given without the command, the claims and the paper.
     """
-    code, run = program.code, program.run
+    asked = completed(VerifyOptions, options)
+    run, paper, claims = asked["run"], asked["paper"], asked["claims"]
+    data, requirements = path_or_none(asked["data"]), path_or_none(asked["requirements"])
+    driver = path_or_none(asked["driver"])
+    code = str(code)
     refuse_paper(code)
     if not is_url(code) and not Path(code).exists():
         raise UsageError(
             f"{code} does not exist", fix="name a file, a folder, an archive or a git URL"
         )
-    if not paper and not arxiv:
+    if not paper and not asked["arxiv"]:
         raise UsageError("which paper? There is none", fix="add --paper FILE or --arxiv ID")
-    if fetch and data:
+    if asked["fetch"] and data:
         raise UsageError("--fetch makes the folder that --data names", fix="leave one of them out")
-    if fetch:
-        data = fetched_folder(code, settings.cache_dir, fetch, note_to_stderr)
+    if asked["fetch"]:
+        limit, hosts = asked["fetch_limit"], asked["fetch_from"]
+        data = fetched_folder(code, settings.cache_dir, limit, hosts, note_to_stderr)
     if run and re.search(r"\bDATA_DIR\b", run) and data is None:
         raise UsageError("--run names $DATA_DIR, and there are no data", fix="add --data FOLDER")
-    for driver in program.beside:
+    if driver:
         read_beside([driver], "--driver")
-        run = run or f"python {driver.name if program.metric_from else DRIVER}"
-    if program.requirements:
-        read_requirements(program.requirements)
-    program = program.model_copy(update={"run": run})
-    name = experiment or program.name
+        run = run or f"python {driver.name if asked['metric_from'] else DRIVER}"
+    if requirements:
+        read_requirements(requirements)
+    program = Program(
+        code=code,
+        run=run,
+        metric_from=tuple(asked["metric_from"]),
+        requirements=requirements,
+        beside=(driver,) if driver else (),
+        carry=tuple(asked["carry"]),
+    )
+    name = asked["experiment"] or program.name
     if program.metric_from:
         if not run or not claims or not paper:
             raise UsageError(
@@ -142,29 +120,34 @@ def verify_job(
                 fix="add what's missing, or leave --metric-from out and name a model",
             )
         return api.score_job(
-            program.model_copy(update={"requirements": _requirements_of(program)}),
-            Judging(levels=("execution", "integrity")),
+            code,
+            settings,
+            command,
+            run=run,
+            metric_from=program.metric_from,
+            requirements=_requirements_of(program),
+            beside=program.beside,
+            carry=program.carry,
+            levels=("execution", "integrity"),
             task=name,
             paper=paper,
             claims=claims,
             data=data,
-            out=out,
-            command=command,
-            settings=settings,
+            out=asked["out"],
         )
     job = api.reproduce_job(
-        arxiv=arxiv,
+        settings,
+        command,
+        arxiv=asked["arxiv"],
         paper=paper,
         task=name,
-        metric=f"{HEADLINE}:higher",
+        metric=(f"{HEADLINE}:higher",),
         claims=claims,
         data=data,
-        instruction=instruction,
-        out=out,
-        trial=trial,
+        instruction=asked["instruction"],
+        out=asked["out"],
+        trial=asked["trial"],
         solver=f"code:{code if is_url(code) else Path(code).resolve()}",
-        command=command,
-        settings=settings,
     )
     return job.having(program=program)
 

@@ -31,7 +31,7 @@ from autoreproduce.models.budget import Budget
 from autoreproduce.models.prices import check_price
 from autoreproduce.papers import Paper, read_paper
 from autoreproduce.papers.arxiv_client import normal_id, without_version
-from autoreproduce.papers.places import folder_and_main, paper_place
+from autoreproduce.papers.paths import folder_and_main, paper_path
 from autoreproduce.runner.api_results import PhaseNotes
 from autoreproduce.runner.find import data_folder
 from autoreproduce.runner.hub_data import local_data
@@ -84,8 +84,8 @@ def paper_source(arxiv: str | None, file: Path | None, settings: Settings) -> Pa
     """
     if file is None and arxiv is None:
         raise UsageError("which paper?", fix="add --arxiv ID or --paper FILE")
-    place = None if file is None else paper_place(file, settings)
-    return PaperSource(normal_id(arxiv) if arxiv else None, place)
+    path = None if file is None else paper_path(file, settings)
+    return PaperSource(normal_id(arxiv) if arxiv else None, path)
 
 
 def named_paper(text: str, settings: Settings) -> PaperSource:
@@ -97,7 +97,7 @@ def named_paper(text: str, settings: Settings) -> PaperSource:
         return PaperSource(normal_id(text))
     except UsageError as error:
         try:
-            return PaperSource(file=paper_place(text, settings))
+            return PaperSource(file=paper_path(text, settings))
         except UsageError as second:
             if is_url(text) or folder_and_main(Path(text)):
                 raise
@@ -183,8 +183,8 @@ def _asked_plan(
             notes.extend(quoted_notes(content.get("notes"), paper)[0])
         return reader.read(reply)
 
-    place = folder / "plans" / digest([identity, paper.body, prompts.digest()])[:8]
-    with open_journal(place, identity) as journal:
+    plan_folder = folder / "plans" / digest([identity, paper.body, prompts.digest()])[:8]
+    with open_journal(plan_folder, identity) as journal:
         journal.observers.append(PhaseNotes())
         journal.phase("plan")
         agent = Agent("research", model, name, prompts, journal, budget, settings)

@@ -1,4 +1,4 @@
-"""A masked set from a stranger: it names no option of a tool and no folder but its own."""
+"""A masked set of somebody else: it names no option of a tool and no folder but its own."""
 
 import json
 from pathlib import Path

@@ -138,10 +138,10 @@ def test_who_may_have_a_login(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         "expiresAt": 1,
     }
     shipped(tmp_path / "mine", monkeypatch, 9) if (tmp_path / "mine").mkdir() is None else None
-    strangers = tmp_path / "strangers.yaml"
-    strangers.write_text((tmp_path / "mine" / "eval" / "agents" / "small.yaml").read_text())
+    foreign = tmp_path / "foreign.yaml"
+    foreign.write_text((tmp_path / "mine" / "eval" / "agents" / "small.yaml").read_text())
     with pytest.raises(UsageError, match="only agents that ship may have one"):
-        read_agent(str(strangers))
+        read_agent(str(foreign))
 
 
 @pytest.mark.parametrize("coder", ["tools", None])

@@ -26,7 +26,7 @@ from autoreproduce.plugins.suites.clusters.ray_keeper import Keeper
 from autoreproduce.plugins.suites.clusters.ray_task import STAY
 from autoreproduce.plugins.suites.clusters.travelling import TravellingFolder, spooled
 from autoreproduce.plugins.suites.finished_trials import EndedTrial
-from autoreproduce.plugins.suites.job import place, read_job
+from autoreproduce.plugins.suites.job import read_job, suite_trial
 from autoreproduce.plugins.suites.ledger import GrantedBudget, Ledger
 from autoreproduce.plugins.suites.plan import Plan
 from autoreproduce.plugins.suites.progress import Running, read_running
@@ -460,7 +460,7 @@ def test_needs_come_from_the_settings_and_gpus_from_the_engine(
     plan = Plan(read_suite(file))
     plan.choose()
     job = job_of(plan, plan.trials[0], tmp_path / "out", "", None)
-    assert place(job).needs.model_dump() == {
+    assert suite_trial(job).needs.model_dump() == {
         "cpus": 2,
         "memory_gb": 4.0,
         "gpus": 1.0,

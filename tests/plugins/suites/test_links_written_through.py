@@ -18,7 +18,7 @@ from autoreproduce.models.budget import Cost
 from autoreproduce.plugins.suites.clusters.ray_task import STAY
 from autoreproduce.plugins.suites.clusters.slurm import run_job
 from autoreproduce.plugins.suites.clusters.travelling import TravellingFolder
-from autoreproduce.plugins.suites.job import SuiteTrial, place, read_job, write_job
+from autoreproduce.plugins.suites.job import SuiteTrial, read_job, suite_trial, write_job
 from autoreproduce.plugins.suites.ledger import Ledger
 from autoreproduce.plugins.suites.progress import STATE, write_state
 from autoreproduce.plugins.suites.work import Worker
@@ -72,18 +72,18 @@ def test_the_curve_over_n_replaces_a_link(suite: Path, host: Path) -> None:
 def test_no_job_is_given_to_a_folder_with_a_link(suite: Path, host: Path) -> None:
     """Its worker locks and logs there before a trial looks at its own folder."""
     job = job_in(suite)
-    place(job).folder.mkdir(parents=True)
+    suite_trial(job).folder.mkdir(parents=True)
     for name in (".lease", "work.log"):
-        link = place(job).folder / name
+        link = suite_trial(job).folder / name
         link.symlink_to(host.with_name("new"))
         with pytest.raises(TrialError, match="is a link"):
             write_job(job)
         with pytest.raises(TrialError, match="is a link"):
             Worker(job, print).run()
         link.unlink()
-    (place(job).folder / "work.log").symlink_to(host.with_name("new"))
+    (suite_trial(job).folder / "work.log").symlink_to(host.with_name("new"))
     with pytest.raises(OSError):  # a link that came since
-        run_job(str(place(job).folder / "job.json"))
+        run_job(str(suite_trial(job).folder / "job.json"))
     assert list(host.parent.iterdir()) == [host]
 
 
@@ -179,7 +179,7 @@ def test_an_archive_writes_no_more_than_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["seed-0/draw", "seed-0", "."])
-def test_a_draw_is_made_in_its_own_place(
+def test_a_draw_is_made_in_its_own_suite_trial(
     tmp_path: Path, host: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     def none(*_: object) -> Sequence[object]:

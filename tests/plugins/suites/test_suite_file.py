@@ -312,7 +312,7 @@ def test_without_the_same_model_dollars_come_from_todays_price(
 
 
 def test_a_suite_takes_its_settings_by_name(in_folder: Path) -> None:
-    with pytest.raises(UsageError, match="modle: unknown setting: did you mean model"):
+    with pytest.raises(UsageError, match="run_suite takes no modle: did you mean model"):
         run_suite("reproducebench", tasks=["lsm"], trials=1, modle="x")
     with pytest.raises(UsageError, match="the suite has no nowhere"):
         run_suite("reproducebench", tasks=["nowhere"], model="tape")

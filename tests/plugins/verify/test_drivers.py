@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 import pytest
 from chat_server import chat_server
@@ -11,7 +12,6 @@ from test_bad_input import CLAIMS, code_with
 from trial_results import verdict_of
 
 from autoreproduce.claims.claim import Claim
-from autoreproduce.job import Program
 from autoreproduce.plugins.verify.driver import DRIVER, MADE, PUT, RUN, read_driver
 from autoreproduce.plugins.verify.verify import verify, verify_job
 from autoreproduce.runner.api import resumed
@@ -375,21 +375,20 @@ def test_a_trial_goes_on_with_the_driver_the_packages_and_the_command_it_began_w
     assert verdict_of(done.path).claims[0].verdict.word == "reproduced"
 
 
-@pytest.mark.parametrize("option", ["run", "carry", "beside", "requirements"])
+@pytest.mark.parametrize("option", ["run", "carry", "driver", "requirements"])
 def test_how_code_is_run_makes_it_another_trial(tmp_path: Path, option: str) -> None:
     code = code_with(tmp_path, lib__py=LIBRARY)
     (tmp_path / "mine.py").write_text(CALLS)
     (tmp_path / "needs.txt").write_text("numpy\n")
-    how = {"run": "python a.py", "carry": ("w.pt",), "beside": (tmp_path / "mine.py",)}
+    how = {"run": "python a.py", "carry": ["w.pt"], "driver": tmp_path / "mine.py"}
     how["requirements"] = tmp_path / "needs.txt"
     settings = settings_for("process", runs_dir=tmp_path / "runs")
 
-    def folder(**more: object) -> Path:
-        program = Program(code=str(code), **more)
-        return verify_job(program, settings=settings, paper=tmp_path / "paper.md").folder()
+    def folder(**how: Any) -> Path:
+        return verify_job(code, settings, paper=tmp_path / "paper.md", **how).folder()
 
     there = folder(**{option: how[option]})
     assert there == folder(**{option: how[option]}) != folder()
-    if file := {"beside": "mine.py", "requirements": "needs.txt"}.get(option):
+    if file := {"driver": "mine.py", "requirements": "needs.txt"}.get(option):
         (tmp_path / file).write_text("# other words\npandas\n")
         assert folder(**{option: how[option]}) != there

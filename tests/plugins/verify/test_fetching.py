@@ -5,13 +5,12 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
-from autoreproduce.job import Program
-from autoreproduce.plugins.verify.fetch_options import Fetch
 from autoreproduce.plugins.verify.fetching import data_addresses, fetched_folder, how_to_fetch
 from autoreproduce.plugins.verify.verify import verify_job
 
@@ -88,7 +87,7 @@ def code_with(folder: Path, *addresses: str) -> str:
 
 def fetched(folder: Path, code: str, *hosts: str, limit: float = 1.0) -> tuple[Path, list[str]]:
     notes: list[str] = []
-    return fetched_folder(code, folder / "cache", Fetch(limit, hosts), notes.append), notes
+    return fetched_folder(code, folder / "cache", limit, hosts, notes.append), notes
 
 
 def test_data_are_listed_first_then_downloaded_with_a_checksum_and_kept(
@@ -140,7 +139,7 @@ def test_a_host_of_this_network_is_asked_only_if_the_user_names_it(
     code = code_with(tmp_path, f"{server}/points.csv")
     notes: list[str] = []
     with pytest.raises(UsageError, match="nothing that it could download"):
-        fetched_folder(code, tmp_path / "cache", Fetch(), notes.append)
+        fetched_folder(code, tmp_path / "cache", 1.0, (), notes.append)
     assert "add --fetch-from 127.0.0.1" in notes[1] and Handler.asked == []
     port = server.rpartition(":")[2]
     data, _ = fetched(tmp_path, code, f"127.0.0.1:{port}")
@@ -181,8 +180,8 @@ def test_the_job_reads_what_was_fetched(tmp_path: Path, server: str) -> None:
     code = code_with(tmp_path, f"{server}/points.csv")
     (tmp_path / "paper.md").write_text("# Means\nA mean of 3.96.\n")
     settings = Settings(cache_dir=tmp_path / "cache", runs_dir=tmp_path / "runs", model="any")
-    fetch, program = Fetch(hosts=("127.0.0.1",)), Program(code=str(code))
-    job = verify_job(program, settings=settings, paper=tmp_path / "paper.md", fetch=fetch)
+    fetch: Any = {"fetch": True, "fetch_from": ["127.0.0.1"]}
+    job = verify_job(code, settings, paper=tmp_path / "paper.md", **fetch)
     assert job.data and (job.data / "points.csv").read_bytes() == POINTS
     with pytest.raises(UsageError, match="leave one of them out"):
-        verify_job(program, settings=settings, paper=tmp_path, fetch=fetch, data=tmp_path)
+        verify_job(code, settings, paper=tmp_path, data=tmp_path, **fetch)

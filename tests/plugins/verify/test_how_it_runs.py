@@ -11,7 +11,6 @@ from test_bad_input import CLAIMS, NOTEBOOK, code_with
 from trial_results import verdict_of
 
 from autoreproduce.files.notebooks import notebook_errors
-from autoreproduce.job import Program
 from autoreproduce.plugins.verify.run_plan import RunPlan
 from autoreproduce.plugins.verify.runnable import declared_packages
 from autoreproduce.plugins.verify.verify import verify, verify_job
@@ -195,7 +194,4 @@ def test_without_a_model_any_list_of_the_code_is_read_and_a_way_on_is_named(
         in json.dumps(result)
     )
     (code / "pyproject.toml").write_text('[project]\ndependencies = ["nothing-there"]\n')
-    program = Program(
-        code=str(code), run=asked.pop("run"), metric_from=tuple(asked.pop("metric_from"))
-    )
-    assert verify_job(program, **asked).of_program.requirements == code / "pyproject.toml"
+    assert verify_job(code, **asked).of_program.requirements == code / "pyproject.toml"

@@ -18,7 +18,6 @@ import autoreproduce
 from autoreproduce import verify
 from autoreproduce.errors import UsageError
 from autoreproduce.files.tree import Tree
-from autoreproduce.job import Program
 from autoreproduce.plugins.verify.handed_in import RunPlan, handed_in_class
 from autoreproduce.plugins.verify.output_places import outputs_of, shown_outputs
 from autoreproduce.plugins.verify.run_patches import RunPatch, patched
@@ -349,8 +348,7 @@ def test_a_commit_and_large_files_are_named_with_the_code(tmp_path: Path) -> Non
     settings = settings_for("process")
     url = "https://github.com/o/r.git"
     (paper := tmp_path / "paper.md").write_text(PAPER)
-    program = Program(code=f"{url}@v1.0", carry=("w.pt", "data/*.npz"))
-    asked = verify_job(program, settings=settings, paper=paper)
+    asked = verify_job(f"{url}@v1.0", settings, paper=paper, carry=["w.pt", "data/*.npz"])
     assert asked.of_task.id == "r" and asked.solver == f"code:{url}@v1.0"
     assert asked.of_program.carry == ("w.pt", "data/*.npz")
     solver = handed_in_class(asked.solver.removeprefix("code:"))(settings=settings, budget=None)
@@ -360,8 +358,8 @@ def test_a_commit_and_large_files_are_named_with_the_code(tmp_path: Path) -> Non
 def test_code_or_paper_that_is_missing_is_said_at_once(tmp_path: Path) -> None:
     settings = settings_for("process")
     with pytest.raises(UsageError, match="does not exist"):
-        verify_job(Program(code=str(tmp_path / "none")), settings=settings, paper=tmp_path)
+        verify_job(tmp_path / "none", settings, paper=tmp_path)
     with pytest.raises(UsageError, match="--paper FILE or --arxiv"):
-        verify_job(Program(code=str(tmp_path)), settings=settings)
+        verify_job(tmp_path, settings)
     with pytest.raises(UsageError, match="needs all three"):
         verify(tmp_path, settings=settings, paper=tmp_path, metric_from=["a=stdout:b"])

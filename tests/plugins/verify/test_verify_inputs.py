@@ -7,7 +7,6 @@ from chat_server import chat_server
 from sandbox_fixtures import settings_for
 
 from autoreproduce.agents.prompts import Prompts
-from autoreproduce.job import Program
 from autoreproduce.plugins.verify.handed_in import whose_numbers
 from autoreproduce.plugins.verify.verify import verify, verify_job
 
@@ -38,9 +37,11 @@ def test_without_a_model_the_codes_own_list_of_packages_is_installed(
 ) -> None:
     code = code_in(tmp_path, listed)
     job = verify_job(
-        Program(code=str(code), run="python main.py", metric_from=("ours_mean=stdout:mean",)),
+        code,
+        settings_for("process", runs_dir=tmp_path / "runs"),
+        run="python main.py",
+        metric_from=["ours_mean=stdout:mean"],
         claims=["Ours: mean = 3.9"],
-        settings=settings_for("process", runs_dir=tmp_path / "runs"),
         paper=tmp_path / "paper.md",
     )
     assert (job.of_program.requirements == code / "requirements.txt") is taken
@@ -64,8 +65,8 @@ def test_the_paper_is_not_asked_about_the_folders_name_or_a_placeholder(
 
 
 def test_the_name_of_an_address_is_no_experiment_either() -> None:
-    program = Program(code="https://github.com/a/gated.git")
-    job = verify_job(program, settings=settings_for("process"), arxiv="2310.06625")
+    code, settings = "https://github.com/a/gated.git", settings_for("process")
+    job = verify_job(code, settings, arxiv="2310.06625")
     assert job.of_program.name == "gated"
     about = whose_numbers(job.of_task, job.of_program)
     text = Prompts().render("context/task", task=about)

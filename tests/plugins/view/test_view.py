@@ -150,14 +150,14 @@ def test_a_suite_has_its_trials_its_tables_and_its_plots(runs: Path, client: Tes
 
 
 def test_nothing_is_shown_without_the_token(runs: Path) -> None:
-    stranger = TestClient(make_app(Library(runs), TOKEN, PORT), HERE, follow_redirects=False)
+    visitor = TestClient(make_app(Library(runs), TOKEN, PORT), HERE, follow_redirects=False)
     for route in Pages(Library(runs), TOKEN).routes():
         path = re.sub(r"{.*?}", "0", route.path)
         for method in route.methods or ():
             for before in ("", "/wrong", "//wrong", "/the-token-and-more", "/the"):
-                asked = stranger.request(method, HERE + before + path, headers={"origin": HERE})
+                asked = visitor.request(method, HERE + before + path, headers={"origin": HERE})
                 assert asked.status_code == 403, (method, before, path)
-    assert stranger.get(f"/?token={TOKEN}").status_code == 403
+    assert visitor.get(f"/?token={TOKEN}").status_code == 403
 
 
 def test_a_browser_holds_nothing_that_another_port_could_read(client: TestClient) -> None:

@@ -20,7 +20,7 @@ from autoreproduce.errors import ExecutorError, UsageError
 from autoreproduce.job import Job
 from autoreproduce.plugins.suites.clusters.ray_keeper import Keeper, resources
 from autoreproduce.plugins.suites.finished_trials import EndedTrial
-from autoreproduce.plugins.suites.job import Needs, place
+from autoreproduce.plugins.suites.job import Needs, suite_trial
 from autoreproduce.runner.executors import Executor, ExecutorOptions, ExecutorSetup
 
 NAMESPACE = "autoreproduce"
@@ -62,11 +62,11 @@ class RayExecutor(Executor[Job, EndedTrial]):
 
     def submit(self, job: Job) -> None:
         """See Executor."""
-        if place(job).key not in self.under_way:
+        if suite_trial(job).key not in self.under_way:
             if not self.options.autoscaling:
-                self._check(place(job).needs)
+                self._check(suite_trial(job).needs)
             self._asked("submit", job.model_dump_json(), self.options.retries)
-        self._jobs[place(job).key] = job
+        self._jobs[suite_trial(job).key] = job
 
     def ended(self, seconds: float) -> list[tuple[Job, EndedTrial]]:
         """See Executor."""

@@ -19,7 +19,7 @@ from autoreproduce.models.budget import Cost
 from autoreproduce.plugins.suites.clusters.ray_task import STAY, attempt_travelling
 from autoreproduce.plugins.suites.clusters.travelling import LARGEST, TravellingFolder, parts_of
 from autoreproduce.plugins.suites.finished_trials import EndedTrial, finished, read_ended
-from autoreproduce.plugins.suites.job import Needs, place
+from autoreproduce.plugins.suites.job import Needs, suite_trial
 from autoreproduce.plugins.suites.ledger import Grant, Ledger, LedgerState
 from autoreproduce.plugins.suites.retrying import RESUME
 from autoreproduce.trials.chain import STEPS
@@ -51,18 +51,20 @@ class Keeper:
         import ray
 
         job = Job.model_validate_json(text)
-        needs = resources(place(job).needs)
+        needs = resources(suite_trial(job).needs)
         task = ray.remote(attempt_travelling).options(
             num_cpus=needs.pop("CPU"),
             num_gpus=needs.pop("GPU", 0),
             memory=needs.pop("memory"),
             max_retries=retries,
             scheduling_strategy="SPREAD",
-            name=place(job).key,
+            name=suite_trial(job).key,
         )
         with self._lock:
             inputs = [self._input(job.paper), self._input(job.data)]
-            self._tasks[place(job).key] = task.remote(text, self.name, self.namespace, *inputs)
+            self._tasks[suite_trial(job).key] = task.remote(
+                text, self.name, self.namespace, *inputs
+            )
 
     def environment(self) -> dict[str, str]:
         """The variables that tasks get. As a runtime environment of theirs Ray would write them

@@ -16,7 +16,7 @@ from autoreproduce.job import FILE as JOB
 from autoreproduce.job import Job
 from autoreproduce.models.budget import Cost
 from autoreproduce.plugins.suites.clusters.travelling import TravellingFolder, spooled
-from autoreproduce.plugins.suites.job import PATHS, place, write_job
+from autoreproduce.plugins.suites.job import PATHS, suite_trial, write_job
 from autoreproduce.plugins.suites.ledger import Grant, LedgerState
 from autoreproduce.plugins.suites.plan import PLUGIN
 from autoreproduce.plugins.suites.work import LEASE, Worker
@@ -71,16 +71,18 @@ def attempt_travelling(
     os.environ.update(keeper.ask("environment"))
     with temporary_folder("autoreproduce-trial-") as scratch:
         job = _job_here(Job.model_validate_json(text), scratch, paper, data)
-        number = keeper.ask("start", place(job).key)
-        folder = TravellingFolder(place(job).folder, skip=STAY, last=STEPS)
-        with spooled(iter(lambda: keeper.ask("next_part", place(job).key, number), b"")) as archive:
+        number = keeper.ask("start", suite_trial(job).key)
+        folder = TravellingFolder(suite_trial(job).folder, skip=STAY, last=STEPS)
+        with spooled(
+            iter(lambda: keeper.ask("next_part", suite_trial(job).key, number), b"")
+        ) as archive:
             folder.unpack(archive)
         write_job(job)
         worker = Worker(
             job,
             note=lambda text: print(text, flush=True),
             ledger=keeper,
-            synced=_synced(keeper, place(job).key, number, folder),
+            synced=_synced(keeper, suite_trial(job).key, number, folder),
             gpus_in=("CUDA_VISIBLE_DEVICES",),
         )
         ended = threading.Event()
@@ -124,7 +126,7 @@ def _job_here(job: Job, scratch: Path, paper: list[Any] | None, data: list[Any] 
     """The job with this node's paths: its scratch folder, its cache, what came with the task."""
     flat = job.settings.flat()
     given = {name: flat[name] for name in job.settings.given() - {*PATHS}}
-    own = place(job).model_copy(update={"suite": scratch / "suite"})
+    own = suite_trial(job).model_copy(update={"suite": scratch / "suite"})
     local = job.having(settings=given, more={PLUGIN: own}, out=own.folder)
     if paper is not None and job.paper is not None:
         local = local.having(paper=scratch / job.paper.name)

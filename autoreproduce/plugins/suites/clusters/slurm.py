@@ -33,7 +33,7 @@ from autoreproduce.plugins.suites.finished_trials import (
     read_ended,
     trial_folders,
 )
-from autoreproduce.plugins.suites.job import Needs, place
+from autoreproduce.plugins.suites.job import Needs, suite_trial
 from autoreproduce.plugins.suites.retrying import RESUME
 from autoreproduce.runner.executors import Executor, ExecutorOptions, ExecutorSetup
 from autoreproduce.trials.folders import SCRIPTS
@@ -74,9 +74,9 @@ def run_job(file: str) -> int:
     sandbox `auto`: its containers would run outside the job's limits.
     """
     env = {**os.environ, "DOCKER_HOST": "unix:///var/empty/no-docker-in-a-slurm-job"}
-    place = Path(file).parent / LOG
+    path = Path(file).parent / LOG
     how = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-    with os.fdopen(os.open(place, how, 0o666), "ab") as log:
+    with os.fdopen(os.open(path, how, 0o666), "ab") as log:
         done = subprocess.run(
             [sys.executable, "-P", "-m", "autoreproduce", "work", file, "--trust"],
             stdout=log,
@@ -128,21 +128,21 @@ class SlurmExecutor(Executor[Job, EndedTrial]):
 
     def submit(self, job: Job) -> None:
         """See Executor. Submitted by the next `ended`, in one array with others of its needs."""
-        if (number := self.under_way.get(place(job).key)) is not None:
+        if (number := self.under_way.get(suite_trial(job).key)) is not None:
             self._jobs[number] = job
             return
-        if place(job).needs.sandbox == "docker":
+        if suite_trial(job).needs.sandbox == "docker":
             raise UsageError(
                 "a Docker container would run outside its Slurm job's limits",
                 fix="set sandbox: bubblewrap",
             )
-        if 0 < place(job).needs.gpus < 1 and not self.options.gres:
+        if 0 < suite_trial(job).needs.gpus < 1 and not self.options.gres:
             raise UsageError(
                 "Slurm grants whole GPUs",
                 fix="set gpus_per_trial to 1, or executor.slurm.gres, e.g. shard:1",
             )
         for stale in (ENDED, SUBMITTED):
-            (place(job).folder / stale).unlink(missing_ok=True)
+            (suite_trial(job).folder / stale).unlink(missing_ok=True)
         self._waiting.append(job)
 
     def ended(self, seconds: float) -> list[tuple[Job, EndedTrial]]:
@@ -175,7 +175,7 @@ class SlurmExecutor(Executor[Job, EndedTrial]):
 
     def _submit_waiting(self) -> None:
         waiting, self._waiting = self._waiting, []
-        for needs, group in groupby(waiting, key=lambda job: place(job).needs):
+        for needs, group in groupby(waiting, key=lambda job: suite_trial(job).needs):
             jobs = list(group)
             for first in range(0, len(jobs), ARRAY):
                 self._submit_array(needs, jobs[first : first + ARRAY])
@@ -187,14 +187,16 @@ class SlurmExecutor(Executor[Job, EndedTrial]):
         scripts = self.folder / SCRIPTS / uuid.uuid4().hex  # one from others may hold links
         executor = submitit.SlurmExecutor(scripts, python=self.options.python or sys.executable)
         executor.update_parameters(**self._parameters(needs), array_parallelism=len(jobs))
-        files = [str(place(job).folder / JOB) for job in jobs]
+        files = [str(suite_trial(job).folder / JOB) for job in jobs]
         try:
             numbers = [each.job_id for each in executor.map_array(run_job, files)]
         except (FailedJobError, subprocess.SubprocessError, OSError) as error:
             raise self._no_such_job(needs, _last_line(error)) from None
         for number, job in zip(numbers, jobs, strict=True):
             self._jobs[number] = job
-            write_soon(place(job).folder / SUBMITTED, f'{{"executor": "slurm", "id": "{number}"}}')
+            write_soon(
+                suite_trial(job).folder / SUBMITTED, f'{{"executor": "slurm", "id": "{number}"}}'
+            )
 
     def _parameters(self, needs: Needs) -> dict[str, Any]:
         options = self.options
@@ -222,10 +224,10 @@ class SlurmExecutor(Executor[Job, EndedTrial]):
         """How the trial of a job ended that Slurm no longer has."""
         job, until = self._jobs.pop(number), time.monotonic() + LATE
         while True:
-            ended = finished(place(job).folder) or read_ended(place(job).folder)
+            ended = finished(suite_trial(job).folder) or read_ended(suite_trial(job).folder)
             if ended is not None or time.monotonic() > until:
                 break
-            list(place(job).folder.iterdir())  # makes a network file system look again
+            list(suite_trial(job).folder.iterdir())  # makes a network file system look again
             time.sleep(0.2)
         state = self._state_of(number) if ended is None or not ended.scored else ""
         if ended is None or (ended.status == "stopped" and state in ("TIMEOUT", "PREEMPTED")):
@@ -233,7 +235,7 @@ class SlurmExecutor(Executor[Job, EndedTrial]):
                 status="not scored",
                 kind=ExecutorError.kind,
                 reason=f"Slurm ended the job {number} ({state or 'unknown'}): see "
-                f"{place(job).folder / LOG}; for TIMEOUT raise executor.slurm.time",
+                f"{suite_trial(job).folder / LOG}; for TIMEOUT raise executor.slurm.time",
                 cost=None,
             )
         return job, ended
@@ -255,7 +257,7 @@ class SlurmExecutor(Executor[Job, EndedTrial]):
         never = [number for number in self._jobs if active.get(number) in NEVER]
         if never:
             self._cancel(never)
-            raise self._no_such_job(place(self._jobs[never[0]]).needs, active[never[0]])
+            raise self._no_such_job(suite_trial(self._jobs[never[0]]).needs, active[never[0]])
 
     def _release_held(self, active: dict[str, str]) -> None:
         """Have jobs wait again that a node could not start; one that no node starts is cancelled,

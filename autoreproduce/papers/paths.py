@@ -42,18 +42,18 @@ def refuse_paper(code: str | Path) -> None:
         raise UsageError(f"{code} is a paper, and no code", fix=fix)
 
 
-def folder_and_main(place: Path) -> tuple[Path, Path] | None:
+def folder_and_main(path: Path) -> tuple[Path, Path] | None:
     """The folder and the file that FOLDER:MAIN names; None for any other path."""
-    folder, colon, main = str(place).rpartition(":")
+    folder, colon, main = str(path).rpartition(":")
     try:
-        if place.exists() or not colon or not main or not Path(folder).is_dir():
+        if path.exists() or not colon or not main or not Path(folder).is_dir():
             return None
     except (OSError, ValueError):  # no name that a path can have
         return None
     return Path(folder), Path(folder) / main
 
 
-def paper_place(named: str | Path, settings: Settings) -> Path:
+def paper_path(named: str | Path, settings: Settings) -> Path:
     """The file, folder or FOLDER:MAIN that `named` is; a repository is cloned below the cache.
 
     Raises UsageError if it is none of these, or if a repository cannot be cloned.
@@ -61,10 +61,10 @@ def paper_place(named: str | Path, settings: Settings) -> Path:
     address = re.sub(r"^(https?|ssh|git|file):/+(?=[^/])", r"\1://", str(named))  # of a Path
     if is_url(address):
         return _cloned(address.replace("file://", "file:///"), settings)
-    place = Path(named)
+    path = Path(named)
     try:
-        found = folder_and_main(place)
-        if found is None and not place.exists():
+        found = folder_and_main(path)
+        if found is None and not path.exists():
             raise UsageError(f"--paper {named} is missing", fix=f"name its {KINDS}")
         if found is not None and not found[1].is_file():
             raise UsageError(
@@ -75,24 +75,24 @@ def paper_place(named: str | Path, settings: Settings) -> Path:
         raise UsageError(
             f"--paper {str(named)[:200]!r} cannot be a path ({error!s:.60})", fix="correct it"
         ) from None
-    return place
+    return path
 
 
-def content_digest(place: Path) -> str | None:
+def content_digest(path: Path) -> str | None:
     """What changes when a paper does: of a file that stands alone its bytes, else the names, sizes
     and times of all files beside it. None if those are too many.
     """
-    named = folder_and_main(place)
-    alone = place.is_file() and place.suffix.lower() in (".pdf", ".docx", ".ipynb", ".gz", ".tgz")
-    if alone or place.suffix.lower() in (".tar", ".source"):
-        return sha256_of(place)
-    folder = named[0] if named else place if place.is_dir() else place.parent
-    stamps = [str(place)]
-    for number, path in enumerate(folder.rglob("*")):
+    named = folder_and_main(path)
+    alone = path.is_file() and path.suffix.lower() in (".pdf", ".docx", ".ipynb", ".gz", ".tgz")
+    if alone or path.suffix.lower() in (".tar", ".source"):
+        return sha256_of(path)
+    folder = named[0] if named else path if path.is_dir() else path.parent
+    stamps = [str(path)]
+    for number, each in enumerate(folder.rglob("*")):
         if number > MOST_FILES:
             return None
-        status = path.lstat()
-        stamps.append(f"{path} {status.st_size} {status.st_mtime_ns}")
+        status = each.lstat()
+        stamps.append(f"{each} {status.st_size} {status.st_mtime_ns}")
     return digest(sorted(stamps))
 
 

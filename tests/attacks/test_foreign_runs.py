@@ -138,7 +138,7 @@ def test_a_folder_of_runs_that_came_with_a_repository_is_not_believed(tmp_path: 
 
 
 @pytest.mark.slow
-def test_code_of_a_stranger_s_trial_is_not_trusted_for_the_name_of_its_solver(
+def test_code_of_a_foreign_trial_is_not_trusted_for_the_name_of_its_solver(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A reference may run without walls, since it ships; a workspace that was handed over may not."""
