@@ -339,44 +339,43 @@ class Agent:
         counted.
         """
         asked = [[m.type, m.content] for m in messages]
-        place = CallSite(self.role, self.journal.phase_name, name)
-        return self._recorded(name, asked, lambda: self._shared_or_live(place, messages, asked))
+        return self._recorded(name, asked, lambda: self._shared_or_live(name, messages, asked))
 
     def _recorded(self, name: str, asked: object, live: Live) -> ModelResult:
-        place = CallSite(self.role, self.journal.phase_name, name)
         replayed = self.journal.replaying
         result = self.journal.step(ModelResult, self.role, name, asked, live)
         if replayed:
             self.budget.spend(Cost(result.usage.total, result.price))
             if hasattr(self.model, "skip"):  # the tape moves past what the journal holds
-                self.model.skip(*place)
+                self.model.skip(*self._site(name))
         return result
 
-    def _shared_or_live(
-        self, place: CallSite, messages: list[BaseMessage], asked: object
-    ) -> ModelResult:
+    def _site(self, name: str) -> CallSite:
+        return CallSite(self.role, self.journal.phase_name, name)
+
+    def _shared_or_live(self, name: str, messages: list[BaseMessage], asked: object) -> ModelResult:
         """The reply that another trial of the paper was given to the same prompt, else a new one,
         which is left for the others.
         """
         if self.shared is None:
-            return self.live(place, messages)
+            return self.live(name, messages)
         key = digest([self.model_name, self.settings.model.temperature, asked])
-        found = self.shared.find(place.name, key)
+        found = self.shared.find(name, key)
         if found is not None:
-            self.journal.note(f"{place.name}: asked by another trial of this paper, not paid again")
+            self.journal.note(f"{name}: asked by another trial of this paper, not paid again")
             return found
-        result = self.live(place, messages)
-        self.shared.store(place.name, key, result)
+        result = self.live(name, messages)
+        self.shared.store(name, key, result)
         return result
 
     def live(
-        self, place: CallSite, messages: Sequence[BaseMessage], tools: Sequence[BaseTool] = ()
+        self, name: str, messages: Sequence[BaseMessage], tools: Sequence[BaseTool] = ()
     ) -> ModelResult:
         """Call the model within the budget; the prompt is saved as a file for audits."""
         from autoreproduce.models import open as models
 
         text = "\n\n".join(f"# {m.type}\n\n{message_text(m)}{called(m)}" for m in messages)
-        self.journal.keep_prompt(place.name, text)
+        self.journal.keep_prompt(name, text)
         tokens = count_tokens(text) + sum(picture_tokens(m.content) for m in messages)
         tokens += sum(count_tokens(f"{each.description} {each.args}") for each in tools)
         limited = self.limited()
@@ -384,7 +383,7 @@ class Agent:
         with self.budget.reserve(
             prices.most_it_costs(tokens, self.model_name, self.settings)
         ) as held:
-            message = models.call(self.model, messages, place, most, tools)
+            message = models.call(self.model, messages, self._site(name), most, tools)
             reply = models.reply_of(message)
             return settled(
                 reply,

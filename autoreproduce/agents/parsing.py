@@ -105,16 +105,13 @@ def _commands(
     lines: Sequence[str], allowed: Collection[str]
 ) -> tuple[list[CommandLine], list[CommandLine]]:
     """All commands of a reply, and those that its step allows."""
-    found = [_of_new_file(each) if NEW_FILE in allowed else each for each in scan(lines)]
+    found = scan(lines)
+    if NEW_FILE in allowed:  # an ADD is then the command that writes one
+        found = [replace(one, name=NEW_FILE) if one.name == "ADD" else one for one in found]
     fitting = [each for each in found if each.name in allowed]
     if not fitting and "BASH" in allowed:
         fitting = fenced_bash(lines)
     return found, fitting
-
-
-def _of_new_file(found: CommandLine) -> CommandLine:
-    """An ADD as the command that writes a new file."""
-    return replace(found, name=NEW_FILE) if found.name == "ADD" else found
 
 
 def _readable(reply: str) -> str:

@@ -23,7 +23,6 @@ from autoreproduce.agents.messages import called, human, message_text, system
 from autoreproduce.errors import CommandError, ContextError, ModelError
 from autoreproduce.models.fenced import fence_of
 from autoreproduce.models.replies import without_thinking
-from autoreproduce.models.tape import CallSite
 from autoreproduce.models.tokens import prompt_tokens, rough_tokens
 from autoreproduce.trials.steps import ExecutionResult
 
@@ -203,16 +202,15 @@ class ToolLoop:
 
     def _live(self, shown: Sequence[BaseMessage]) -> ModelResult:
         agent = self.agent
-        place = CallSite(agent.role, agent.journal.phase_name, NAME)
         if not self.plain:
             try:
-                return agent.live(place, shown, self.tools)
+                return agent.live(NAME, shown, self.tools)
             except ModelError as error:
                 if not error.refuses_tools:
                     raise
                 self.plain = True
                 agent.journal.note("the model takes no tools: it uses them by plain text")
-        return agent.live(place, in_plain_text(shown))
+        return agent.live(NAME, in_plain_text(shown))
 
 
 def shortened(messages: Sequence[BaseMessage], most: int) -> list[BaseMessage]:

@@ -60,7 +60,7 @@ _WORDS = re.compile(r"[A-Z]?[a-z]{3,}|[A-Z]{3,}(?![a-z])")
 PASSAGE = 3_000  # characters of the paper around a quotation
 
 
-class Found(BaseModel):
+class FirstReply(BaseModel):
     """The first reply. `show`: files that have to be read before it can be given."""
 
     items: list[dict[str, object]] = Field([], max_length=60)
@@ -137,7 +137,7 @@ def audit(
     shown, times = dict(code.shown), [0]
 
     def read(reply: str) -> tuple[list[Difference], list[str]] | ToShow:
-        found = read_structured(reply, Found)
+        found = read_structured(reply, FirstReply)
         if found.show and not found.items and times[0] < MOST_SHOWINGS:
             times[0] += 1
             more = {name: texts[name] for name in found.show if name in texts}

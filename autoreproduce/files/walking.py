@@ -17,7 +17,7 @@ BLOCK = 4096
 _OPEN_AT_MOST = 16  # folders kept open on the way down; deeper ones are found again by `..`
 
 
-class Found(NamedTuple):
+class Entry(NamedTuple):
     """An entry of the folder `fd`, valid until the next one.
 
     `status` is None for a folder that the walk leaves: all below it was seen.
@@ -52,19 +52,19 @@ class _Ancestor(NamedTuple):
     identity: tuple[int, int] | None
 
 
-def walked(base: int, skip: Collection[str] = (), unlock: bool = False) -> Iterator[Found]:
+def walked(base: int, skip: Collection[str] = (), unlock: bool = False) -> Iterator[Entry]:
     """All entries below a folder, each folder before what is in it, and once more after that.
 
     Folders called as in `skip` are not looked into. `unlock` makes each one writable to its owner.
     """
     for level in levels(base):
         if level.left:
-            yield Found(level.fd, level.folders, level.left, None)
+            yield Entry(level.fd, level.folders, level.left, None)
             continue
         if unlock:
             make_writable(level.fd)
         for name, status in _entries(level.fd):
-            yield Found(level.fd, level.folders, name, status)
+            yield Entry(level.fd, level.folders, name, status)
             if stat.S_ISDIR(status.st_mode) and name not in skip:
                 level.enter.append(name)
 
