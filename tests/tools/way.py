@@ -10,6 +10,7 @@ itself, and the longest way and the median are shown. What runs in a sandbox is 
       --metric epsilon:lower --model tape:examples/private-learning/tape.jsonl --out /tmp/way
 """
 
+import inspect
 import statistics
 import sys
 import threading
@@ -83,11 +84,13 @@ class Way:
 
 
 def named(codes: set[CodeType]) -> list[CodeType]:
-    """The package's functions that have a name: a module's own body is no call."""
+    """The package's functions that have a name: the body of a module or a class is no call."""
     return [
         code
         for code in codes.copy()
-        if not code.co_name.startswith("<") and Path(code.co_filename).is_relative_to(PACKAGE)
+        if code.co_flags & inspect.CO_OPTIMIZED
+        and not code.co_name.startswith("<")
+        and Path(code.co_filename).is_relative_to(PACKAGE)
     ]
 
 
