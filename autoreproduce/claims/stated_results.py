@@ -237,7 +237,9 @@ class StatedResults:
         equations = Equations(text)
 
         def names_metric(left: str) -> bool:
-            return self._metric.search(plain(left).replace("_", " ")) is not None
+            return self._metric.search(plain(left).replace("_", " ")) is not None or any(
+                _is_symbol(left, claim) for claim in self.claims
+            )
 
         for start, end in sentences(text, parts):
             numbers = [
@@ -346,6 +348,9 @@ def _name_words(claim: Claim) -> list[str]:
     return [word for name in parts for word in words(name)]
 
 
+_COMMAND = re.compile(r"\\(?:mathrm|mathit|mathsf|mathbf|text|textrm|textit|rm|operatorname)\b")
+
+
 def _is_named(claim: Claim, sentence: str) -> bool:
     """True where the sentence has most of the words of a heading: "the per-round band covers only
     0.82 at L=2".
@@ -356,6 +361,16 @@ def _is_named(claim: Claim, sentence: str) -> bool:
         if sum(has) >= FEWEST_NAMED and 2 * sum(has) > len(has):
             return True
     return False
+
+
+def _is_symbol(left: str, claim: Claim) -> bool:
+    """Whether an equation's left side is the metric's symbol: q_{\\mathrm{collapse}} of a claim of
+    the "collapse point q_collapse".
+    """
+    symbol, metric = (
+        re.findall(r"[^\W_]+", text.casefold()) for text in (_COMMAND.sub(" ", left), claim.metric)
+    )
+    return len(symbol) > 1 and max(map(len, symbol)) > 2 and set(symbol) <= set(metric)
 
 
 def _named_values(claim: Claim) -> set[float]:

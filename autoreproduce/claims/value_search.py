@@ -53,11 +53,12 @@ _UNIT = re.compile(
 )
 _TIMES = re.compile(r"[\s~$]{0,2}([kKM](?![\w/-])|thousand|million|billion)")
 _IDENTIFIER = re.compile(  # what's before the number of a section, a release, a paper
-    r"(?:arxiv|doi|https?|www\.|version|release|(?<![A-Za-z])v|[=<>~]=|(?:sec|fig|tab|eq|chap|app)"
+    r"(?:arxiv|doi|https?|www\.|version|release|(?<![A-Za-z])v|[=<>~]=|(?<![A-Za-z])(?:sec|fig|tab|eq|chap|app)"
     r"(?:tion|ure|le|uation|ter|endix)?s?\.?)[\s~:(/#]*\S{0,60}$",
     re.IGNORECASE,
 )
 _COUNT = re.compile(r"(?<![\w./\\-])(\d{1,6})\s{0,2}(?:/|out of|of)\s{0,2}(\d{2,6})(?![\w/]|\.\d)")
+_OF = re.compile(r"(?:of|/)\s{0,2}(\d{2,6})(?![\w.])")
 COUNT_DIGITS, FEWEST_COUNTED = 2, 20  # of a share, and of what it's a share of: others say little
 
 
@@ -98,6 +99,12 @@ class ValueSearch:
         targets = [target for claim in [*claims, *beside] for target in _targets_of(claim)]
         self._targets = sorted(enumerate(targets), key=lambda one: one[1].value)
         self._values = [target.value for _, target in self._targets]
+        self._counted = {
+            (abs(claim.value), whole): claim.id
+            for claim in claims
+            for name in (claim.metric, *claim.headings)
+            for whole in map(int, _OF.findall(name))
+        }
         self._whole = {
             target.value: target.claim
             for target in targets
@@ -154,22 +161,24 @@ class ValueSearch:
         return sorted(longest.values(), key=lambda leak: leak.start), undecided
 
     def _counts(self, plain: str, text: str) -> Iterator[Leak]:
-        """Counts that state a claimed share: 3/40 of 7.5 %."""
+        """Counts that state a claimed share (3/40 of 7.5 %), or a claimed count of as many as its
+        name says ("seeds triggered of 40").
+        """
         shares = [
             one
             for _, one in self._targets
             if one.claim and one.share and one.digits >= COUNT_DIGITS
         ]
-        for found in _COUNT.finditer(plain) if shares else ():
+        for found in _COUNT.finditer(plain) if shares or self._counted else ():
             part, whole = int(found[1]), int(found[2])
-            if not whole >= FEWEST_COUNTED or not 0 < part <= whole:
+            if not whole >= FEWEST_COUNTED or not 0 <= part <= whole:
                 continue
-            for target in shares:
-                of_one = abs(part / whole - target.value) <= target.step / 2
-                if of_one or abs(100 * part / whole - target.value) <= target.step / 2:
-                    around = " ".join(text[max(0, found.start() - 40) : found.end() + 40].split())
-                    yield Leak(target.claim, found.start(), found.end(), around)
-                    break
+            claim = self._counted.get((part, whole)) or next(
+                (one.claim for one in shares if part and _is_share(part / whole, one)), ""
+            )
+            if claim:
+                around = " ".join(text[max(0, found.start() - 40) : found.end() + 40].split())
+                yield Leak(claim, found.start(), found.end(), around)
 
 
 def _targets_of(claim: Claim) -> Iterator[_Target]:
@@ -212,6 +221,10 @@ def _is_value(number: _Number, target: _Target) -> bool:
 def _is_power_of_two(number: _Number) -> bool:
     whole = round(number.value)
     return whole & (whole - 1) == 0
+
+
+def _is_share(value: float, target: _Target) -> bool:
+    return any(abs(by * value - target.value) <= target.step / 2 for by in (1, 100))
 
 
 def _is_identifier(text: str, number: _Number) -> bool:

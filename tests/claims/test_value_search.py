@@ -235,3 +235,27 @@ def test_a_whole_number_that_nothing_names_is_told_of(said: str) -> None:
 @pytest.mark.parametrize("said", ["122 epochs", "Section 122", "1.22", "0.122", "1220"])
 def test_other_numbers_with_its_digits_are_not(said: str) -> None:
     assert search_again(said, [SIZE]) == (said, [])
+
+
+KAPPA = claim(1.22, row=("kappa",), metric="maximum signal Z", scale="raw", printed="1.22")
+KL = claim(0, row=("Control, KL",), metric="seeds triggered of 40", scale="raw", printed="0")
+POINT = claim(0.091, metric="collapse point q_collapse", scale="raw", printed="0.091")
+
+
+@pytest.mark.parametrize(
+    ("text", "one", "value"),
+    [
+        (r"its signal $Z_{\max}^{\kappa}=1.22\pm0.28$ is low", KAPPA, "1.22"),
+        (r"Successive KL produces none (0/40).", KL, "0/40"),
+        (r"It triggers in 0 of 40 seeds.", KL, "0 of 40"),
+        (r"It triggers in 40/40, and 0/30 elsewhere.", KL, ""),
+        (r"Under removal, $q_{\mathrm{collapse}}=0.091$ (by $S(q)<0.1$).", POINT, "0.091"),
+        (r"Under removal, $q_{\mathrm{warn}}=0.091$ (by $S(q)<0.1$).", POINT, ""),
+        (r"See App. 1.22 and App.~A.1.22.", KAPPA, ""),
+    ],
+)
+def test_a_value_is_found_by_its_symbol_its_digits_or_as_a_count(
+    text: str, one: Claim, value: str
+) -> None:
+    blanked = blank_values(text, [one])
+    assert value not in blanked if value else blanked == text
