@@ -18,7 +18,6 @@ from autoreproduce.claims.claim import CLAIMS, ClaimedTable, ClaimsFile, claims_
 from autoreproduce.claims.differences import Audit, Difference, Effect, Replacement
 from autoreproduce.claims.user_claims import claims_of_task
 from autoreproduce.claims.verdicts.overall import Method
-from autoreproduce.claims.verdicts.readings import JUDGED as HELD
 from autoreproduce.claims.verdicts.trial_verdict import SeedRun, TrialVerdict
 from autoreproduce.config import Settings
 from autoreproduce.contracts import Score
@@ -89,19 +88,17 @@ def conclude(
 
     alone = partial(judge_trial, task, result, claims=claims, choices=choices, seeds=seeds)
 
-    def tells(runs: Sequence[SeedRun]) -> bool:
-        """Whether one run leaves something that further seeds may tell."""
+    def words(runs: Sequence[SeedRun]) -> set[str]:
+        """The words of the claims after one run."""
         if claims is None:
-            return False
-        found = alone(runs)
-        words = {one.verdict.word for one in found.claims if one.claim.kind != "rank"}
-        return bool(words & set(HELD))
+            return set()
+        return {one.verdict.word for one in alone(runs).claims if one.claim.kind != "rank"}
 
     def say(runs: Sequence[SeedRun], follows: str) -> None:
         """The result so far, before further seeds."""
         trial.note(so_far(alone(runs), follows))
 
-    runs = seed_runs(trial, settings, repeater, number, tells, say)
+    runs = seed_runs(trial, settings, repeater, number, words, say)
     minutes = Minutes.of(trial, settings)
     shorter = shorter_runs(choices, repeater, runs, minutes, alone)
 

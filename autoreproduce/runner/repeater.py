@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoreproduce.benchmarks import benchmark_of
+from autoreproduce.claims.claim import CLAIMS
 from autoreproduce.claims.verdicts.trial_verdict import SeedRun
 from autoreproduce.config import digest
 from autoreproduce.contracts import Submission
@@ -33,6 +34,7 @@ from autoreproduce.runner.signals import undisturbed
 from autoreproduce.trials.measurement import FILE, Measurement, read_measurement
 from autoreproduce.trials.run import METRICS, Run, run_program
 from autoreproduce.trials.steps import ExecutionResult
+from autoreproduce.trials.summary import own_text
 from autoreproduce.trials.trial import Trial
 
 if TYPE_CHECKING:
@@ -172,6 +174,9 @@ class Repeater:
             submission = Submission("failed", why, "seeds", run=ran.execution)
         trial = self.trial
         inner = Trial(folder, trial.record)
+        if (claims := own_text(trial.folder / CLAIMS)) is not None:
+            # by which its numbers are recomputed, as the first run's are
+            trial.write(f"{folder.relative_to(trial.folder)}/{CLAIMS}", claims)
         found = benchmark_of(self.task).measure(self.task, submission, inner, self.sandboxes)
         trial.write(f"{folder.relative_to(trial.folder)}/{FILE}", found.model_dump_json(indent=1))
         return found

@@ -6,7 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from autoreproduce.claims.verdicts.comparable import MISSED
 from autoreproduce.claims.verdicts.distribution import FEWEST_SEEDS
+from autoreproduce.claims.verdicts.readings import JUDGED
 from autoreproduce.claims.verdicts.trial_verdict import SeedRun
 from autoreproduce.evaluation.report.wording import duration, plural
 from autoreproduce.evaluation.scorers.execution import last_run
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from autoreproduce.config import Settings
 
 PHASE = "seeds"
+FEW_SEEDS = 5  # that show how much a number moves
 
 
 def seed_runs(
@@ -28,15 +31,15 @@ def seed_runs(
     settings: Settings,
     repeater: Repeater | None,
     first: Measurement,
-    tells: Callable[[list[SeedRun]], bool] = lambda runs: False,
+    words: Callable[[list[SeedRun]], set[str]] = lambda runs: set(),
     say: Callable[[list[SeedRun], str], None] = lambda runs, follows: None,
 ) -> list[SeedRun]:
     """The run in full, whose measurement is `first`, and those with the next seeds.
 
-    There are as many as `settings.seeds` says, and those that were made before. If nobody said, and
-    `tells` says of the first that more may tell something, a fast program is run with as many as
-    its time allows. `say` is told of the runs so far before others follow. Raises SandboxError if
-    none works.
+    There are as many as `settings.seeds` says, and those that were made before. If nobody said, a
+    fast program whose claims have such `words` that more may tell something is run with as many as
+    its time allows, and a slower one that misses a number, whose noise one run doesn't show, with a
+    few. `say` is told of the runs so far before others follow. Raises SandboxError if none works.
     """
     seed, ran = trial.record.seed, last_run(trial)
     runs = [seed_run(seed, first, ran.result.execution.seconds if ran else 0.0)]
@@ -45,20 +48,25 @@ def seed_runs(
         return runs
     unasked = "seeds" not in settings.given() and asked == 1
     needed = SLACK * (FEWEST_SEEDS - 1) * runs[0].seconds  # for a distribution
-    fast = needed <= MOST_SECONDS and repeater is not None and _is_own_word(repeater, first)
-    if unasked and not (fast and tells(runs)):
+    few = SLACK * (FEW_SEEDS - 1) * runs[0].seconds
+    own = repeater is not None and _is_own_word(repeater, first)
+    fast = own and needed <= MOST_SECONDS
+    if unasked and not (
+        own and few <= MOST_SECONDS and words(runs) & set(JUDGED if fast else MISSED)
+    ):
         return runs
     if repeater is None:
         if asked > 1:
             trial.note("seeds: the program is in no commit, so it cannot be run again")
         return runs
     wanted = range(seed + 1, seed + (MOST_UNASKED if unasked else asked))
-    if wanted and fast and len(wanted) >= FEWEST_SEEDS - 1:
+    if wanted and (unasked or (fast and len(wanted) >= FEWEST_SEEDS - 1)):
         trial.phase(PHASE)
-        seconds = max(LEAST_SECONDS, needed if unasked else repeater.limit)
+        seconds = max(LEAST_SECONDS, min(needed, MOST_SECONDS)) if unasked else repeater.limit
         if not trial.replaying:
             say(runs, f"More seeds follow, up to {math.ceil(seconds / 60)} min.")
-        many = many_seeds(repeater, trial.folder / PHASE / "many", runs[0], wanted, seconds)
+        folder = trial.folder / PHASE / "many"
+        many = many_seeds(repeater, folder, runs[0], wanted, seconds) if fast else None
         if unasked and many is None:
             many = _while_time_is(repeater, runs[0], wanted, seconds)
         if many == []:

@@ -133,3 +133,35 @@ def test_what_a_run_leaves_is_not_there_for_the_next(tmp_path: Path) -> None:
     found = attempt(tmp_path, LEAVES)
     assert found.verdict is not None
     assert [run.in_process for run in found.verdict.runs][1:3] == [True, True]
+
+
+@pytest.mark.slow
+def test_a_slower_program_runs_with_a_few_seeds_where_it_misses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("autoreproduce.runner.seeds.FEWEST_SEEDS", 1_000_000)
+    monkeypatch.setattr("autoreproduce.runner.seeds.MOST_UNASKED", 6)
+    (tmp_path / "missed").mkdir()
+    found = attempt(tmp_path / "missed", NOISE.replace("0.5,", "0.9,"))
+    assert found.verdict is not None
+    assert [run.in_process for run in found.verdict.runs] == [False] * 6
+    (tmp_path / "reached").mkdir()
+    found = attempt(tmp_path / "reached", f"{NOISE} * 0 + 0.521")
+    assert found.verdict is not None and len(found.verdict.runs) == 1
+
+
+@pytest.mark.slow
+def test_other_seeds_numbers_are_recomputed_as_the_first_runs_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("autoreproduce.runner.seeds.MOST_UNASKED", 4)
+    for name, text in (("CLAIMS", CLAIMS), ("STATED", STATED)):
+        named = text.replace("squared_error", "RMSE").replace("squared error", "RMSE")
+        monkeypatch.setattr(f"{__name__}.{name}", named)
+    saved = '__import__("numpy").savez("predictions.npz", **{KEY: [3.0], KEY + ".targets": [1.0]})'
+    number = f"{NOISE} + 0 * len(str({saved})), KEY: 7.0"
+    found = attempt(tmp_path, number.replace("KEY", '"rmse"'))
+    assert found.verdict is not None
+    runs = found.verdict.runs
+    assert len(runs) == 4 and not any(run.in_process for run in runs)
+    assert [run.metrics["rmse"] for run in runs] == [2.0] * 4
