@@ -216,7 +216,8 @@ def test_the_diagnosing_step_tries_another_formula_and_says_what_it_gave(
     assert "the edit writes 0.501, a number of the paper's results" in looks[1]
     assert found.verdict is not None and found.verdict.overall.word == "not reproduced"
     [said] = [one for one in found.verdict.remarks if one.startswith("After the fact")]
-    assert "half the squares, which the text doesn't say. squared_error 0.5 (close, in the default's run" in said
+    tried = "half the squares, which the text doesn't say. squared_error 0.5 (close, in the default's run"
+    assert tried in said
     assert 'In main.py: `"none": 1.0` became `"none": 1.0 / 2`.' in said
     assert said in looks[-1] and len(looks) == 3
     assert "1.0 / 2" not in (tmp_path / "trial/workspace/main.py").read_text()
