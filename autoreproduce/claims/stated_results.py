@@ -365,12 +365,13 @@ def _is_named(claim: Claim, sentence: str) -> bool:
 
 def _is_symbol(left: str, claim: Claim) -> bool:
     """Whether an equation's left side is the metric's symbol: q_{\\mathrm{collapse}} of a claim of
-    the "collapse point q_collapse".
+    the "collapse point".
     """
     symbol, metric = (
         re.findall(r"[^\W_]+", text.casefold()) for text in (_COMMAND.sub(" ", left), claim.metric)
     )
-    return len(symbol) > 1 and max(map(len, symbol)) > 2 and set(symbol) <= set(metric)
+    long = {part for part in symbol if len(part) > 1}
+    return len(symbol) > 1 and bool(long) and long <= set(metric)
 
 
 def _named_values(claim: Claim) -> set[float]:

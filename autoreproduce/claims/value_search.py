@@ -58,7 +58,7 @@ _IDENTIFIER = re.compile(  # what's before the number of a section, a release, a
     re.IGNORECASE,
 )
 _COUNT = re.compile(r"(?<![\w./\\-])(\d{1,6})\s{0,2}(?:/|out of|of)\s{0,2}(\d{2,6})(?![\w/]|\.\d)")
-_OF = re.compile(r"(?:of|/)\s{0,2}(\d{2,6})(?![\w.])")
+_WHOLE = re.compile(r"(?<![\w.])(\d{2,6})(?![\w.%])")  # "seeds triggered of 40"
 COUNT_DIGITS, FEWEST_COUNTED = 2, 20  # of a share, and of what it's a share of: others say little
 
 
@@ -103,12 +103,13 @@ class ValueSearch:
             (abs(claim.value), whole): claim.id
             for claim in claims
             for name in (claim.metric, *claim.headings)
-            for whole in map(int, _OF.findall(name))
+            for whole in map(int, _WHOLE.findall(name))
         }
         self._whole = {
             target.value: target.claim
             for target in targets
             if target.claim and target.step == 1 and target.digits == ENOUGH_DIGITS
+            if not _is_power_of_two(round(target.value))
         }
 
     def _claim_of(self, number: _Number) -> str | None:
@@ -126,9 +127,9 @@ class ValueSearch:
         plain = plain_digits(text, products=True)
         values, undecided = list[Leak](), list[Leak]()
         for number in _numbers_in(plain):
-            claim = self._claim_of(number)
-            whole = claim is None and not number.exact
-            claim = self._whole.get(number.value) if whole else claim
+            claim, sure = self._claim_of(number), True
+            if claim is None and not number.exact:
+                claim, sure = self._whole.get(number.value), False
             if claim is None or _is_identifier(plain, number):
                 continue
             if overlaps((number.start, number.end), settings):
@@ -141,9 +142,9 @@ class ValueSearch:
                 re.match(r"\s*[*/]\s*[A-Za-z_(]", plain[number.end : number.end + 9]),  # 94.3 * x
                 is_setting(plain, number.start, number.end, self._names[claim]),
             )
-            if not whole:
+            if sure:
                 (undecided if any(settles) else values).append(leak)
-            elif not any(settles) and not _is_power_of_two(number):
+            elif not any(settles):
                 undecided.append(leak)
         values += [
             leak
@@ -208,7 +209,7 @@ def _is_value(number: _Number, target: _Target) -> bool:
         return False
     if not number.exact:  # a count, a year, a size such as 1024
         year = 1900 <= round(number.value) <= 2100
-        if number.digits == ENOUGH_DIGITS or year or _is_power_of_two(number):
+        if number.digits == ENOUGH_DIGITS or year or _is_power_of_two(round(number.value)):
             return False
     step, more = max(number.step, target.step), number.value - target.value
     if number.step > target.step:
@@ -218,8 +219,7 @@ def _is_value(number: _Number, target: _Target) -> bool:
     return rounded or cut_off
 
 
-def _is_power_of_two(number: _Number) -> bool:
-    whole = round(number.value)
+def _is_power_of_two(whole: int) -> bool:
     return whole & (whole - 1) == 0
 
 
@@ -390,7 +390,8 @@ def places_around(text: str, hits: Collection[Place]) -> Iterator[Place]:
         first, last = _edge(lines, held, -1), _edge(lines, held, 1)
         done = last
         block = [line for line in lines[first : last + 1] if line.is_row]
-        if len(block) == 1 and not block[0].cells and len(block[0].numbers) < RUN_TOGETHER:
+        alone = len(block) == 1 and not block[0].cells and len(block[0].numbers) < RUN_TOGETHER
+        if alone and re.search("[A-Za-z]", block[0].text.replace(WITHHELD, "")):
             continue  # a sentence
         decimals = any("." in text[slice(*place)] for line in block for place in line.numbers)
         for line in block:

@@ -277,6 +277,7 @@ def leaks(text: str, claims: Sequence[Claim]) -> list[Leak]:
     Tables are read as lines here, and not as tables: so what a table's reader overlooks is found.
     Only columns of settings are left out.
     """
+    text = without_output_marks(text)
     _, settings = _places_in_tables(tables_in(text), claims)
     values, undecided = ValueSearch(claims).find(text, settings)
     return [*values, *undecided]

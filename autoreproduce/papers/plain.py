@@ -154,19 +154,20 @@ def letters_alone(name: str) -> str:
     return "".join(letter for letter in plain(name).casefold() if letter.isalnum())
 
 
-_OUTPUT_MARK = re.compile(r"[ \t]*(#{1,2}>?|>)(?=[ \t]|$)", re.MULTILINE)
+_OUTPUT_MARK = re.compile(r"[ \t]*(#+>?|>+|//|;+)(?=[ \t]|$)")
+_INDEX = re.compile(r"[ \t]*\[\d+\](?=[ \t]+[-\d.])")  # of R's vectors: [1] 0.91 0.88
 
 
 def without_output_marks(text: str) -> str:
-    """`text` with blanks for what marks lines as a program's output ("## 0.91", "#> 0.91"), so that
-    they read as a table's. A heading has no such line above or below it.
+    """`text` with blanks for what marks lines as a program's output ("## 0.91", "#> [1] 0.91"), so
+    that they read as a table's. A heading has no such line above or below it.
     """
-    if "#" not in text and ">" not in text:
-        return text
     lines = text.split("\n")
     marks = [found[1] if (found := _OUTPUT_MARK.match(line)) else "" for line in lines]
     beside = zip(["", *marks], marks, [*marks[1:], ""], strict=False)
     for at, (above, mark, below) in enumerate(beside):
-        if mark and mark in (above, below):
+        if mark.strip("#") or (mark and mark in (above, below)):
             lines[at] = lines[at].replace(mark, " " * len(mark), 1)
+        if index := _INDEX.match(lines[at]):
+            lines[at] = " " * index.end() + lines[at][index.end() :]
     return "\n".join(lines)

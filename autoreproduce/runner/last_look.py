@@ -372,15 +372,11 @@ def _moved(before: Sequence[JudgedClaim], after: Sequence[JudgedClaim]) -> str:
         for one in after
         if one.claim.id in words and words[one.claim.id].mean != one.verdict.mean
     ]
-    given = [
-        f"{one.claim.title} {measured_text(one)} ({one.verdict.text}"
-        + (
-            f", in the default's run {old})"
-            if (old := words[one.claim.id].text) != one.verdict.text
-            else ")"
-        )
-        for one in moved[:MOST_SHOWN]
-    ]
+    given = []
+    for one in moved[:MOST_SHOWN]:
+        word, default = one.verdict.text, words[one.claim.id].text
+        other = f", in the default's run {default}" if default != word else ""
+        given.append(f"{one.claim.title} {measured_text(one)} ({word}{other})")
     if not given:
         return "It moves no number"
     rest = f", and {len(moved) - MOST_SHOWN} more" if len(moved) > MOST_SHOWN else ""

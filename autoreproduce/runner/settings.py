@@ -10,6 +10,7 @@ The Python API's functions take them by the same names.
 import difflib
 import inspect
 import os
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from functools import wraps
@@ -183,6 +184,7 @@ def settings_of(settings: Settings | None, **flat: Any) -> Settings:
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+_LIST = re.compile(r"(?:[\w.]*\.)?Sequence\[")  # of texts or paths, in its annotation's words
 
 
 def takes(kind: Any = None) -> Callable[[Function], Function]:
@@ -208,14 +210,14 @@ def takes(kind: Any = None) -> Callable[[Function], Function]:
         first = [each for each in named if each.kind is not last]
         parameters = [*first, *options, *named[len(first) :], *settings]
         known = {each.name for each in parameters}
-        lists = {each.name for each in parameters if str(each.annotation).endswith("Sequence[str]")}
+        lists = {each.name for each in parameters if _LIST.match(str(each.annotation))}
 
         @wraps(function)
         def called(*args: Any, **given: Any) -> Any:
             for name in given.keys() - known:
                 if nearly := nearest(name, known):
                     raise UsageError(f"{function.__name__} takes no {name}", fix=nearly.strip())
-            ones = {name for name in lists & given.keys() if isinstance(given[name], str)}
+            ones = {name for name in lists & given.keys() if isinstance(given[name], str | Path)}
             return function(*args, **{**given, **{name: (given[name],) for name in ones}})
 
         vars(called)["__signature__"] = signature.replace(parameters=parameters)

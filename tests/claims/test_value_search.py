@@ -207,12 +207,18 @@ R_OUTPUT = """{0} Study characteristics:
 """
 
 
-@pytest.mark.parametrize("mark", ["##", "#>", "#", ">", ""])
+@pytest.mark.parametrize("mark", ["##", "#>", "#", ">", ">>>", "//", ""])
 def test_the_output_of_a_program_is_a_table_whatever_marks_its_lines(mark: str) -> None:
     blanked = blank_values(R_OUTPUT.format(mark), [POWER, TYPE_S])
     assert not any(value in blanked for value in ("0.796", "2.161", "0.008"))
     assert "0.05" in blanked and "pearson  26" in blanked  # settings of another table
     assert blanked.splitlines()[0] == f"{mark} Study characteristics:"
+
+
+@pytest.mark.parametrize("line", ["#> [1] {}", "[1] {}", "{}"])
+def test_a_line_of_nothing_but_numbers_is_a_row(line: str) -> None:
+    blanked = blank_values("The risks:\n\n" + line.format("0.796 2.161 0.008") + "\n", [POWER])
+    assert not any(value in blanked for value in ("0.796", "2.161", "0.008"))
 
 
 def test_headings_are_no_output() -> None:
@@ -239,6 +245,8 @@ def test_other_numbers_with_its_digits_are_not(said: str) -> None:
 
 KAPPA = claim(1.22, row=("kappa",), metric="maximum signal Z", scale="raw", printed="1.22")
 KL = claim(0, row=("Control, KL",), metric="seeds triggered of 40", scale="raw", printed="0")
+SEEDS = claim(3, row=("25 seeds",), metric="triggers", scale="raw", printed="3")
+AT = claim(0.091, metric="collapse point", scale="raw", printed="0.091")
 POINT = claim(0.091, metric="collapse point q_collapse", scale="raw", printed="0.091")
 
 
@@ -249,6 +257,8 @@ POINT = claim(0.091, metric="collapse point q_collapse", scale="raw", printed="0
         (r"Successive KL produces none (0/40).", KL, "0/40"),
         (r"It triggers in 0 of 40 seeds.", KL, "0 of 40"),
         (r"It triggers in 40/40, and 0/30 elsewhere.", KL, ""),
+        (r"Three of them: 3/25.", SEEDS, "3/25"),
+        (r"Beyond it $p_{c} = 0.091$, at $q_{\mathrm{collapse}} = 0.091$.", AT, "}} = 0.091"),
         (r"Under removal, $q_{\mathrm{collapse}}=0.091$ (by $S(q)<0.1$).", POINT, "0.091"),
         (r"Under removal, $q_{\mathrm{warn}}=0.091$ (by $S(q)<0.1$).", POINT, ""),
         (r"See App. 1.22 and App.~A.1.22.", KAPPA, ""),

@@ -157,6 +157,11 @@ def test_rows_of_no_kind_name_the_kinds(done: Results, name: Any) -> None:
         (reproduce, {"experiments": "Table 2"}, "takes no experiments: did you mean experiment?"),
         (reproduce, {"claims": "nothing"}, "--claim 'nothing' cannot be read"),
         (score, {"claims": "a = 1"}, "--claim is held against a run"),
+        (
+            score,
+            {"task": "lsm", "run": "python main.py", "beside": Path("absent.py")},
+            "--beside absent.py cannot be read",
+        ),
     ],
 )
 def test_a_name_that_is_nearly_one_is_said_and_a_text_is_a_list_of_one(
