@@ -76,7 +76,7 @@ for gpu in 0 1; do [ -e "$at/gpu$gpu" ] || mknod "$at/gpu$gpu" c 1 3; done
   echo "SelectType=select/cons_tres"
   echo "SelectTypeParameters=CR_Core_Memory"
   echo "ReturnToService=2"
-  echo "SlurmdTimeout=10"
+  echo "SlurmdTimeout=120"  # a node that a busy machine keeps waiting is not lost
   echo "KillWait=5"
   echo "MinJobAge=60"
   echo "SchedulerParameters=sched_min_interval=100000,batch_sched_delay=1,sched_interval=5,defer_batch"

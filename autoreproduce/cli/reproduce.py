@@ -48,15 +48,15 @@ def reproduce(
 ) -> None:
     """Reproduce one experiment: code, its metric, a report."""
     from autoreproduce.cli.console.attempts import another_trial, command_line, terminal_view
-
-    if dry_run:
-        from autoreproduce.cli.console.estimates import print_reproduce_preview
-
-        print_reproduce_preview(asked, settings, json)
-        return
     from autoreproduce.runner.api import reproduce_job
 
     job = reproduce_job(settings, command_line(), **asked)
+    if dry_run:
+        from autoreproduce.cli.console.estimates import print_preview
+        from autoreproduce.runner.preview import preview_job
+
+        print_preview(preview_job(job), json)
+        return
     if job.experiments:
         from autoreproduce.cli.console.papers import reproduce_named
 

@@ -96,7 +96,6 @@ def reproduce_job(
     Raises UsageError.
     """
     from autoreproduce.runner.find import check_own_profile
-    from autoreproduce.runner.hub_data import local_data
 
     asked = completed(ReproduceOptions, options)
     out, data = path_or_none(asked["out"]), path_or_none(asked["data"])
@@ -138,7 +137,7 @@ def reproduce_job(
         out=out,
         number=asked["trial"],
         paper=file,
-        data=local_data(data, settings, note_to_stderr),
+        data=data,
         command=command,
     )
 

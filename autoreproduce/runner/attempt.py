@@ -27,6 +27,7 @@ from autoreproduce.models.tape import CallSite, TapeHead, tape_of, write_tape
 from autoreproduce.runner.api_results import Reproduction
 from autoreproduce.runner.conclude import conclude
 from autoreproduce.runner.ending import result_of, write_end
+from autoreproduce.runner.hub_data import local_data
 from autoreproduce.runner.last_look import LastLook
 from autoreproduce.runner.open_models import ModelChoice, chosen_model, has_ended, servers
 from autoreproduce.runner.readings import missing_readings
@@ -75,6 +76,7 @@ def attempt(
     cache, note = choice.settings.cache_dir, _noter(runtime.observers)
     if choice.announcement:
         note(choice.announcement)
+    job = job.having(data=local_data(job.data, job.settings, note))
     task = benchmark_of(job.of_task).prepare(job.of_task, cache, note, job.data)
     asked = (runtime.asked or job).settings.having(**choice.settings.identity())
     stored = job.having(settings=asked).fixed()

@@ -30,9 +30,12 @@ from autoreproduce.runner.estimate import (
     text_tokens,
 )
 from autoreproduce.runner.open_models import check_names
+from autoreproduce.solvers import refuse_faulty
+from autoreproduce.solvers.coders import check_coder, check_from
 
 if TYPE_CHECKING:
     from autoreproduce.config import Settings
+    from autoreproduce.job import Job
     from autoreproduce.runner.whole_paper.plan import PaperSource
     from autoreproduce.task import Task
 
@@ -85,6 +88,19 @@ class Preview:
     each: Estimate
     trials: int = 1
     notes: list[str] = field(default_factory=list)
+
+
+def preview_job(job: Job) -> Preview:
+    """What `reproduce` would do. Raises UsageError and PaperError as it would before it asks."""
+    from autoreproduce.runner.whole_paper.plan import paper_source
+
+    if job.experiments:
+        source = paper_source(job.arxiv, job.paper, job.settings)
+        return preview_paper(source, job.settings, job.experiments)
+    refuse_faulty(job.solver)
+    check_coder(job.settings, job.of_task, job.solver)
+    check_from(job.settings)
+    return preview_trial(job.of_task, job.settings, job.solver, job.paper)
 
 
 def preview_trial(

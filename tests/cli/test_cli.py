@@ -293,6 +293,12 @@ def test_a_slip_ends_with_2_and_help_with_0() -> None:
         (["--task", "Darcy", "--model", "openia:gpt-5"], "did you mean openai? one of"),
         (["--task", "Darcy", "--model", "openia:gpt-5", "--dry-run"], "did you mean openai?"),
         (["--task", "Darcy", "--out", "there", "--trial", "2"], "leave one of them out"),
+        (
+            ["--task", "Darcy", "--out", "there", "--trial", "2", "--dry-run"],
+            "leave one of them out",
+        ),
+        ([*OWN, "--coder", "tool", "--dry-run"], "did you mean tools?"),
+        ([*OWN, "--coder", "tools", "--from", "nowhere", "--dry-run"], "no such file or folder"),
         (["--task", "Darcy", "--k", "99"], "setting k"),
         ([*OWN, "--seed", "-1"], "setting seed: "),
         ([*OWN, "--temperature", "nan"], "setting temperature: "),

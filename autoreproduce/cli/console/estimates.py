@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from autoreproduce.config import Settings
-    from autoreproduce.options import ReproduceOptions
     from autoreproduce.runner.preview import PaperFacts, Preview
     from autoreproduce.runner.whole_paper.plan import PaperSource
 
@@ -47,27 +46,6 @@ def print_preview(preview: Preview, as_json: bool) -> None:
     print()
     for line in (*_basis(preview.each), *preview.notes, NOTHING_DONE):
         console.print(clean(line), soft_wrap=True)
-
-
-def print_reproduce_preview(options: ReproduceOptions, settings: Settings, as_json: bool) -> None:
-    """What `reproduce` would take."""
-    from autoreproduce.options import ReproduceOptions, completed, path_or_none
-    from autoreproduce.runner.api import asked_task
-    from autoreproduce.runner.find import check_own_profile
-    from autoreproduce.runner.preview import preview_paper, preview_trial
-    from autoreproduce.runner.whole_paper.plan import paper_source
-    from autoreproduce.solvers import refuse_faulty
-
-    asked = completed(ReproduceOptions, options)
-    refuse_faulty(asked["solver"])
-    if asked["experiment"]:
-        check_own_profile(settings.profile)
-        source = paper_source(asked["arxiv"], path_or_none(asked["paper"]), settings)
-        found = preview_paper(source, settings, asked["experiment"])
-    else:
-        task, paper = asked_task(asked, settings)
-        found = preview_trial(task, settings, asked["solver"], paper)
-    print_preview(found, as_json)
 
 
 def print_plan_preview(

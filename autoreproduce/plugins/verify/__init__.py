@@ -6,7 +6,7 @@ _HERE = "autoreproduce.plugins.verify"
 plugin = Plugin(
     commands={
         "Reproduce": {
-            "verify": "Run code that you have, and hold it against its paper.",
+            "verify": "Run code that you have, and check it against its paper.",
             "audit": "List where code differs from its paper; nothing is run.",
         }
     },

@@ -28,7 +28,7 @@ def verify(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Run code that you have, and hold it against its paper."""
+    """Run code that you have, and check it against its paper."""
     from autoreproduce.cli.console.attempts import another_trial, command_line, terminal_view
     from autoreproduce.plugins.verify.verify import preview, verified, verify_job
 

@@ -22,7 +22,6 @@ from autoreproduce.job import Job
 from autoreproduce.models.budget import Budget, Cost
 from autoreproduce.runner.api_results import Reproduction
 from autoreproduce.runner.attempt import OpenView, watched_attempt
-from autoreproduce.runner.hub_data import local_data
 from autoreproduce.runner.runtime import Runtime
 from autoreproduce.runner.whole_paper.plan import PlannedPaper, paper_source, plan_paper
 from autoreproduce.task import Task
@@ -117,7 +116,6 @@ def reproduce_experiments(
     if job.settings.model.record:
         raise UsageError("--record is of one trial", fix="leave it out, or leave out --experiment")
     budget = Budget.parse(job.settings.budget.total)
-    job = job.having(data=local_data(job.data, job.settings, note))
     source = paper_source(job.arxiv, job.paper, job.settings)
     planned = plan_paper(source, job.settings, budget, note, job.data, job.experiments)
     programs = planned.plan.programs(job.experiments)
