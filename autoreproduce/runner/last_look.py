@@ -11,6 +11,7 @@ and what was found is among the verdict's remarks, marked.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -57,7 +58,7 @@ LARGEST_PAPER = 10_000_000  # bytes
 MOST_CODE = 60_000  # characters
 ROUNDS, MOST_TRIES = 2, 4  # in each round
 MOST_SHOWN = 6  # numbers of one finding
-FEWEST_DIGITS = 3  # of a number that can't be in an edit by chance
+FEWEST_DIGITS = 2  # of a result that an edit may not bring in: one digit is a factor or a power
 WAITS = (2.0, 15.0)  # seconds before a look that was lost to a broken connection is asked again
 
 
@@ -312,21 +313,31 @@ def check_try(
             parse_python(files[name].replace(old, new, 1))
         except SyntaxError as error:
             raise CommandError(f"{name} is no Python with that edit: {error}") from None
+    if brought := _claimed_in(old, new, found):
+        raise CommandError(
+            f"the edit writes {brought}, a number of the paper's results: give a formula"
+        )
+
+
+def _claimed_in(old: str, new: str, found: TrialVerdict) -> str:
+    """A claimed number, in whichever scale, that an edit brings in; "" for none. One of a single
+    digit counts beside its claim's key alone.
+    """
     there = [number.value for number in numbers_in(old)]
-    for number in numbers_in(new):
-        written = any(same_number(number.value, value) for value in there)
-        if not written and _is_claimed(abs(number.value), found):
-            raise CommandError(
-                f"the edit writes {number.text}, a number of the paper's results: give a formula"
-            )
-
-
-def _is_claimed(value: float, found: TrialVerdict) -> bool:
-    claimed = (abs(one.claim.value) for one in found.claims)
-    return any(
-        len(f"{each:g}".replace(".", "").strip("0")) >= FEWEST_DIGITS and same_number(value, each)
-        for each in claimed
-    )
+    for line in new.splitlines():
+        for number in numbers_in(line):
+            if any(same_number(number.value, value) for value in there):
+                continue
+            for claim in (one.claim for one in found.claims):
+                result = abs(claim.value)
+                digits = len(f"{result:.12g}".partition("e")[0].replace(".", "").strip("0"))
+                named = re.search(rf"(?<!\w){re.escape(claim.id)}(?!\w)", line)
+                scaled = (result * by for by in (1, 0.01, 100))
+                if (named or digits >= FEWEST_DIGITS) and any(
+                    same_number(abs(number.value), one) for one in scaled
+                ):
+                    return number.text
+    return ""
 
 
 def explains(before: Sequence[JudgedClaim], after: Sequence[JudgedClaim]) -> bool:

@@ -25,9 +25,14 @@ def tried(old: str, new: str, name: str = "main.py", **more: Any) -> Try:
 
 def check(one: Try) -> None:
     found = verdict()
-    of_claim = found.claims[0].model_copy(update={"claim": claim(0.387, id="a", scale="raw")})
-    found = found.model_copy(update={"claims": (of_claim, *found.claims[1:])})
-    assert isinstance(found.claims[0], JudgedClaim)
+    claims = [
+        claim(94.3, id="a"),
+        claim(0.387, id="b", scale="raw"),
+        claim(-0.021, id="bias", scale="raw"),
+        claim(4, id="steps", scale="raw"),
+    ]
+    judged = tuple(JudgedClaim(claim=one, verdict=found.claims[0].verdict) for one in claims)
+    found = found.model_copy(update={"claims": judged})
     check_try(one, [opened("penalty", "ridge")], {"penalty=ridge"}, {"main.py": MAIN}, found)
 
 
@@ -37,6 +42,10 @@ def check(one: Try) -> None:
         (tried("return x / 10", "return 0.387"), "writes 0.387, a number of the paper's results"),
         (tried("return x / 10", "return -0.3870 * x"), "a number of the paper's results"),
         (tried("return x / 10", "return 94.3"), "a number of the paper's results"),
+        (tried("return x / 10", "return 0.943"), "a number of the paper's results"),
+        (tried("return x / 10", "return 94.3 / 100"), "a number of the paper's results"),
+        (tried("return x / 10", "return 0.021"), "a number of the paper's results"),
+        (tried("print(variance(3))", "out['steps'] = 4"), "a number of the paper's results"),
         (tried("variance(x)", "variance(x, y)", "other.py"), "0 times"),
         (tried("print(variance(", "print(("), "2 times"),
         (tried("return x / 10", "return ("), "no Python with that edit"),
@@ -55,7 +64,8 @@ def test_what_cannot_be_tried_is_said_why(one: Try, why: str) -> None:
     [
         tried("return x / 10", "return x / (10 - 1)", against_text=True),
         tried("SCALE = 0.501", "SCALE = 2 * 0.501"),  # it was there
-        tried("x / 10", "x / 9.5"),  # two digits are no result
+        tried("x / 10", "x / 9.5"),  # nobody claims it
+        tried("x / 10", "x / 4"),  # a digit alone is no result
         Try(what="both", reading={"penalty": "both"}),
     ],
 )
