@@ -88,11 +88,13 @@ class Withholding:
         """Remember the values in files that a program can read and nobody may change: documents
         beside the data in `folder`, and the code that the task gives.
         """
-        if not self._claims:
-            return
         for name, text in [*_documents(folder), ("preprocess.py", given or "")]:
-            for leak in leaks(text, list(self._claims.values())):
-                self._seen.setdefault((leak.id, leak.excerpt), name)
+            self.look_in(name, text)
+
+    def look_in(self, name: str, text: str) -> None:
+        """Remember the values in the text of a file that's shown as it is."""
+        for leak in leaks(text, list(self._claims.values())) if self._claims else ():
+            self._seen.setdefault((leak.id, leak.excerpt), name)
 
     def write(self, trial: "Writable") -> None:
         """Leave what may have been seen in the trial's folder, for its outcome."""

@@ -1,12 +1,16 @@
 """The code that a coder begins with (`--from`): the authors', half-finished, in another language.
 
-Its texts are read once and stored in the trial; claimed values in its documents are withheld. The
-report says what it was, and what became of it.
+Its texts are read once and stored in the trial. Claimed values are withheld in its documents, its
+comments and short files of numbers, which are results; code and long files, which are data, stay as
+they are, and a claimed value in code is told of. The report says what it was, and what became of
+it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -24,10 +28,22 @@ if TYPE_CHECKING:
     from autoreproduce.trials.trial import Trial
 
 STORED = "coder/begun_from.json"
-DOCUMENTS = {".md", ".rst", ".txt", ".tex", ".html", ".ipynb", ""}  # that may state results
+DOCUMENTS = {".md", ".rst", ".txt", ".tex", ".html", ".ipynb", ".log", ".out", ""}  # of results
+NUMBERS = {".json", ".jsonl", ".csv", ".tsv", ".dat", ".yaml", ".yml", ".toml", ".cfg", ".ini"}
+MOST_NUMBERS = 200  # of a file of results; one with more holds data
 SKIPPED = (".git", "__pycache__", ".venv", "venv", "node_modules", ".ipynb_checkpoints")
 LARGEST, MOST = 1_000_000, 2_000  # bytes of a file; files
 ROWS = 20  # of changed files that the report names
+# What begins a comment, by a file's ending; else "#" does.
+_MARKS = (
+    dict.fromkeys(
+        (".c", ".h", ".cc", ".cpp", ".cxx", ".hpp", ".cu", ".cuh", ".java", ".scala", ".rs", ".go",
+         ".js", ".ts", ".stan"), "//",
+    )
+    | dict.fromkeys((".f", ".f90"), "!")
+    | {".m": "%", ".lua": "--", ".do": r"(?:\*|//)", ".sql": "--"}
+)  # fmt: skip
+_BLOCK = r"/\*[\s\S]*?\*/|^[ \t]*[rR]?(?P<quotes>\"{3}|'{3})[\s\S]*?(?P=quotes)"  # or docstring
 
 
 class StartingCode(BaseModel):
@@ -53,9 +69,21 @@ class StartingCode(BaseModel):
 
 
 def starting_code(trial: Trial, source: str, withhold: Withholding) -> StartingCode:
-    """What a trial begins with, as it was stored first. Raises UsageError if there is no code."""
+    """What a trial begins with, as it was stored first; claimed values that its code holds are
+    remembered as seen. Raises UsageError if there is no code.
+    """
     if (stored := read_json(trial.folder / STORED)) is not None:
-        return StartingCode.model_validate(stored)
+        found = StartingCode.model_validate(stored)
+    else:
+        found = _opened(source, withhold)
+        trial.write(STORED, found.model_dump_json())
+    for name, text in found.files.items():
+        if PurePosixPath(name).suffix.lower() not in NUMBERS:
+            withhold.look_in(name, text)
+    return found
+
+
+def _opened(source: str, withhold: Withholding) -> StartingCode:
     with opened_source(source) as root:
         tree = Tree(root if root.is_dir() else root.parent)
         names = tree.files(skip=SKIPPED) if root.is_dir() else [root.name]
@@ -67,16 +95,26 @@ def starting_code(trial: Trial, source: str, withhold: Withholding) -> StartingC
                 text = None
             if text is None or name == METRICS:
                 left_out.append(name)
-                continue
-            is_document = PurePosixPath(name).suffix.lower() in DOCUMENTS
-            files[name] = withhold(text) if is_document else text
+            else:
+                files[name] = without_results(name, text, withhold)
     if not files:
         fix = "name a folder, an archive or a git URL with code"
         raise UsageError(f"{shown(source)} holds no text", fix=fix)
     said = shown(source) if is_url(source) else Path(source).name
-    found = StartingCode(source=said, files=files, left_out=left_out)
-    trial.write(STORED, found.model_dump_json())
-    return found
+    return StartingCode(source=said, files=files, left_out=left_out)
+
+
+def without_results(name: str, text: str, withhold: Withholding) -> str:
+    """A file as the coder may read it: what its code needs stays."""
+    suffix = PurePosixPath(name).suffix.lower()
+    if suffix in NUMBERS:
+        few = sum(1 for _ in islice(re.finditer(r"\d+", text), 2 * MOST_NUMBERS))
+        return withhold(text) if few < 2 * MOST_NUMBERS else text
+    if suffix in DOCUMENTS:
+        return withhold(text)
+    mark = _MARKS.get(suffix, "#")
+    comment = rf"(?:^[ \t]*{mark}.*(?:\n|\Z))+|(?<=\s){mark}.*$|{_BLOCK}"
+    return re.sub(comment, lambda found: withhold(found[0]), text, flags=re.MULTILINE)
 
 
 def changes_to(before: Mapping[str, str], after: Mapping[str, str]) -> list[tuple[str, str]]:
