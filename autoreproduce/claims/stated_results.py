@@ -57,6 +57,15 @@ _SETTING_HEADING = re.compile(
 )
 
 
+def _is_part_of_data(sentence: str, number: Printed) -> bool:
+    """True for a share of what is trained on or tested: "10 % of the labels". What happens "in 62 %
+    of the samples" is a result.
+    """
+    if not _SHARE.match(sentence[number.end : number.end + 40]):
+        return False
+    return _IN_SHARE.search(sentence[: number.start][-30:]) is None
+
+
 def is_setting(sentence: str, start: int, end: int, names: Sequence[str]) -> bool:
     """True if sentence[start:end] is a setting's value; one whose words are all `names` is none."""
     before, after = sentence[max(0, start - 60) : start], sentence[end : end + 30]
@@ -117,6 +126,7 @@ _SHARE = re.compile(  # "10 % of the labels", "80 % for training"; a level is a 
     r"|label|missing|nois|random|drop|train|test|valid|split|subset|spars|overlap|mask|of$)",
     re.IGNORECASE,
 )
+_IN_SHARE = re.compile(r"\bin\s+(?:\w+\s+)?[$~({]*$", re.IGNORECASE)  # "in 62 % of the samples"
 # "61 % higher than its rival"; not "a 20 % lower learning rate"
 _COMPARED = rf"(?:higher|lower|better|worse)(?!\w)(?!\s+(?:\w+\s+)?(?:{VALUED}|{COUNTED}))"
 _POINTS = re.compile(r"^\s*\\?%?[$}\s~-]*(?:percentage\s+|percent\s+)?points?\b", re.IGNORECASE)
@@ -201,7 +211,7 @@ class StatedResults:
             one
             for one in numbers
             if not is_setting(sentence, one.start, one.end, self.names[claim.id])
-            and not _SHARE.match(sentence[one.end : one.end + 40])
+            and not _is_part_of_data(sentence, one)
         ]
         values = [
             one
@@ -257,7 +267,7 @@ class StatedResults:
         if is_setting(sentence, number.start, number.end, self.names[claim.id]):
             return False
         if number.percent:
-            return not _SHARE.match(sentence[number.end : number.end + 40])
+            return not _is_part_of_data(sentence, number)
         other = not is_value_of(claim.model_copy(update={"scale": "raw"}), number)
         if other and not re.search(r"[|&]", sentence):  # 0.25 for 25 %, in no row of a table
             return self._follows_result(sentence, number) or _is_named(claim, sentence)
@@ -273,7 +283,9 @@ class StatedResults:
         after = sentence[number.end : number.end + 40]
         if any(number.value in named for named in self._named.values()):
             return False
-        if _SHARE.match(after) or is_setting(sentence, number.start, number.end, ()):
+        if _is_part_of_data(sentence, number):
+            return False
+        if is_setting(sentence, number.start, number.end, ()):
             return False
         if not (number.percent or _POINTS.match(after) or self._unit.match(after)):
             return (

@@ -57,7 +57,7 @@ def _pattern(spaced: bool) -> re.Pattern[str]:
         rf"(?<![\w.@\\^])(?<!\^{{)(?<![A-Za-z][-‐‑])(?P<sign>{_SIGN})?"
         rf"(?:{bare}|(?P<mantissa>{mantissa})(?:[eE](?P<exponent>[{_MINUS}+]?\d+)|{_TIMES})?)"
         rf"(?P<about>{_TWO_SIDED}|{_INDEX}|(?:{_DIGITS}|\s*\\?%?{_SPREAD})(?:\)?{after})?)?"
-        rf"(?P<closing>[\s${{}}]*\\?%)?"
+        rf"(?P<closing>[\s${{}}]*\\?%|[\s~]{{1,2}}(?:percent|per\s?cent|pct)\b(?!\s+points?))?"
     )
 
 

@@ -122,10 +122,28 @@ def test_a_claim_in_the_users_words_is_withheld_with_its_unit_and_its_neighbours
         ("It fails in 3/40 of the runs.", f"It fails in {WITHHELD} of the runs."),
         ("It fails in 3 of 40 runs.", f"It fails in {WITHHELD} runs."),
         ("It fails in 30 out of 400.", f"It fails in {WITHHELD}."),
+        ("It fails in 90 of the 1,200 runs.", f"It fails in {WITHHELD} runs."),
+        ("Ours fails in 7.5 % of the samples.", f"Ours fails in {WITHHELD} % of the samples."),
+        ("Ours fails in 7.5 per cent of cases.", f"Ours fails in {WITHHELD} per cent of cases."),
         ("It fails in 4/40 of the runs.", None),
+        ("We label 7.5 % of the samples.", None),
         ("The step is 3/4 of it, on 2019/03/40.", None),
     ],
 )
 def test_a_count_that_states_a_claimed_share_is_withheld(said: str, shown: str | None) -> None:
     share = claim(7.5, metric="failures", printed="7.5", unit="%", row=("Ours",))
+    assert Withholding([share])(said) == (shown or said)
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("It misclassifies 15.3 % of the nodes.", f"It misclassifies {WITHHELD} % of the nodes."),
+        ("Its error rate is 0.153 there.", f"Its error rate is {WITHHELD} there."),
+        ("Its error is 15.2 %.", None),
+        ("We drop 15 % of the edges.", None),
+    ],
+)
+def test_what_is_missing_to_a_claimed_share_tells_it(said: str, shown: str | None) -> None:
+    share = claim(84.7, metric="accuracy", printed="84.7", unit="%", row=("Ours",))
     assert Withholding([share])(said) == (shown or said)
