@@ -4,6 +4,7 @@ An error is judged by its HTTP status, by the types that LangChain, the provider
 raise, and by the code that the provider gives in its answer.
 """
 
+import html
 import math
 import re
 import sys
@@ -18,6 +19,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from autoreproduce.errors import ContextError, ModelError, UsageError, shown
+from autoreproduce.files.bounded import parse_json
 
 # Many servers have no code for a prompt that is too long: of this alone the words are read. They
 # speak of the prompt, of the context, or of both together, never of the reply alone.
@@ -59,12 +61,23 @@ _LIMIT = re.compile(
     re.IGNORECASE,
 )
 NO_CHOICE = "no_choice"  # `wire`'s code for a 200 without any; its own status is made up
-NO_CREDIT = {
-    "insufficient_quota",
-    "billing_hard_limit_reached",
-    "billing_not_active",
-    "billing_error",
-}
+_NO_CREDIT = re.compile(
+    r"\A(?:insufficient_quota|billing_hard_limit_reached|billing_not_active|billing_error)\Z"
+    r"|(?:\bno|n[o']t have (?:any|enough)|insufficient|(?:used|spent) all|out of|exhausted)\b"
+    r"[^.\n]{0,40}\b(?:credits?|balance|funds)\b"
+    r"|\b(?:credits?|balance)\b[^.\n]{0,30}(?:too low|insufficient|exhausted|not enough)"
+    r"|余额不足|欠费",
+    re.IGNORECASE,
+)
+# xAI and Google answer 400 to a key that they don't know.
+_WRONG_KEY = re.compile(
+    r"(?:incorrect|invalid|wrong|expired|unknown|missing) (?:api|access)[ _-]?(?:key|token)"
+    r"|\bapi[ _-]?key (?:is )?(?:not valid|invalid|expired|not found)",
+    re.IGNORECASE,
+)
+_PAGE = re.compile(r"\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype html|html|head|!--)", re.IGNORECASE)
+_TITLE = re.compile(r"<title[^>]{0,200}>([^<]{1,300})</title", re.IGNORECASE)
+A_PAGE = "a web page"
 _AGAIN = "then run the same command; it resumes from here"
 LONG_WAIT = 30.0  # seconds; longer waits that a provider asks for are shown
 # By the HTTP status: what is wrong, and the fix.
@@ -123,7 +136,7 @@ def explain(error: Exception, model: Any) -> ModelError | None:
         what = f"{_address(model)} sent an answer without a choice, retries included"
         return ModelError(what, fix=f"wait, {_AGAIN}")
     if status is not None:
-        what, fix = _by_status(status, words, _is_without_credit(error))
+        what, fix = _by_status(status, words, is_without_credit(status, _answered(error)))
         if (asked := retry_after(error) or 0) > LONG_WAIT and may_pass(error):
             what, fix = f"{what}; it asks to wait {_duration(asked)}", f"wait, {_AGAIN}"
         found = ModelError(f"{_address(model)} {what}", fix=fix, retryable=may_pass(error))
@@ -212,7 +225,8 @@ def may_pass(error: Exception) -> bool:
     status = status_of(error)
     if status is not None:
         passes = status in {408, 409, 429} or status >= 500
-        return passes and not _is_without_credit(error) and not _is_too_long(error, status)
+        no_credit = is_without_credit(status, _answered(error))
+        return passes and not no_credit and not _is_too_long(error, status)
     return _is(error, (*_TIMEOUTS, *_UNREACHABLE)) and not _is(error, _UNFIT)
 
 
@@ -284,20 +298,29 @@ def _limit_in(said: Any) -> int | None:
     return min(counts) if counts else None
 
 
-def _is_without_credit(error: BaseException) -> bool:
-    return status_of(error) in {400, 402, 403, 429} and bool(_codes(error) & NO_CREDIT)
+def is_without_credit(status: int, said: Any) -> bool:
+    """True for an answer of this status that says that nobody pays for the call; `said` is its
+    text, or the value of its JSON.
+    """
+    told = status in {400, 403, 429} and any(map(_NO_CREDIT.search, _texts(said)))
+    return status == 402 or told
 
 
 def _by_status(status: int, words: str, no_credit: bool) -> tuple[str, str]:
     """What the provider does that answers so, and the fix."""
-    answer = f"({status}: {words})"
-    if status == 402 or no_credit:
+    answer = f"({status}: {words})" if words else f"({status})"
+    if no_credit:
         return f"has no credit left for this key {answer}", f"add credit, {_AGAIN}"
     if status >= 500:
         return f"fails, retries included {answer}", f"wait, {_AGAIN}"
     if 300 <= status < 400:
         return f"redirects to another address ({status})", "give that with --base-url"
-    what, fix = _STATUS.get(status, _REFUSED)
+    if words.startswith(A_PAGE) and status not in (408, 429):
+        return f"did not answer as a chat model does {answer}", (
+            "check --base-url (many end in /v1), and what stands before it (a proxy, a firewall)"
+        )
+    wrong_key = status in (400, 403) and _WRONG_KEY.search(words)
+    what, fix = _STATUS.get(401 if wrong_key else status, _REFUSED)
     return f"{what} {answer}", fix
 
 
@@ -324,17 +347,41 @@ def _cause(error: Exception) -> str:
 
 
 def _words_of(error: Exception, model: Any) -> str:
-    """The provider's words on one line, without the key."""
-    body = getattr(error, "body", None)
-    inner = body.get("error", body) if isinstance(body, dict) else None
-    text = inner.get("message") if isinstance(inner, dict) else None
-    line = " ".join(str(text or error or type(error).__name__).split())
+    """The provider's words on one line, without the key; "" for an answer without any."""
+    line = " ".join(_said(_answered(error)).split())
+    line = re.sub(r"\AError code: \d+(?: - )?", "", line) if status_of(error) else line
     line = line.encode("utf-8", "replace").decode()  # half a surrogate pair cannot be stored
     for name in ("openai_api_key", "anthropic_api_key"):
         key: Any = getattr(model, name, None)
         value = str(key.get_secret_value()) if hasattr(key, "get_secret_value") else ""
         line = line.replace(value, "***") if len(value) > 4 else line
     return line if len(line) <= 300 else f"{line[:300]} …"
+
+
+def _said(told: Any) -> str:
+    """What an answer says to people: its message, wherever it stands; of a page the title; of a
+    JSON without a message all its texts.
+    """
+    if isinstance(told, str):
+        if _PAGE.match(told):
+            title = _TITLE.search(told)
+            return f"{A_PAGE}, {html.unescape(title[1]).strip()!r}" if title else A_PAGE
+        try:  # some give another server's answer as text
+            inner = parse_json(told) if told.lstrip()[:1] in ("{", "[") else None
+        except ValueError:
+            inner = None
+        return _said(inner) if inner else told
+    if isinstance(told, list):
+        return "; ".join(filter(None, map(_said, told)))
+    if not isinstance(told, dict):
+        return ""
+    behind = told.get("metadata")  # OpenRouter's: what the server behind it said
+    raw = behind.get("raw") if isinstance(behind, dict) else None
+    found = (_said(each) for each in (raw, *map(told.get, _MESSAGES)))
+    return next(filter(None, found), "") or " ".join(_texts(told))
+
+
+_MESSAGES = ("message", "Message", "error", "errors", "detail")
 
 
 def _address(model: Any) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 import httpx2
 
 from autoreproduce.files.bounded import parse_json
-from autoreproduce.models.errors import NO_CHOICE, NO_CREDIT, is_context_error, wait_in
+from autoreproduce.models.errors import NO_CHOICE, is_context_error, is_without_credit, wait_in
 from autoreproduce.models.events import Body, assembled
 
 # An error's code, type or status, in whichever words, to the HTTP status that it stands for.
@@ -117,21 +117,19 @@ def _corrected(answer: httpx2.Response) -> httpx2.Response:
             body = assembled([data])
             data = data if body is None else json.dumps(body).encode()
         body = _json_of(data) if body is None else body
-        if body is None and (said := _complaint_in(data)):
-            body = {"error": {"message": said, "code": 503}}
+        if body is None and (complaint := _complaint_in(data)):
+            body = {"error": {"message": complaint, "code": 503}}
         if isinstance(body, dict) and (found := error_inside(body)):
             status, error = found
             data = json.dumps({**body, "error": error}).encode()
-    elif answer.status_code >= 500 and is_context_error(
-        status, _json_of(data) or data.decode("utf-8", "replace")
-    ):
+    said = _json_of(data) or data.decode("utf-8", "replace")
+    if answer.status_code >= 500 and is_context_error(status, said):
         status = 400  # what no retry helps
     headers = _headers_without(answer, b"content-length", b"transfer-encoding", b"content-type")
     kind = answer.headers.get("content-type", "application/json")
     kind = "application/json" if status != answer.status_code or body is not None else kind
     headers.append((b"content-type", kind.encode()))
-    no_credit = status == 429 and any(code.encode() in data for code in NO_CREDIT)
-    if no_credit or (wait_in(answer.headers) or 0) > LONGEST_WAIT:
+    if is_without_credit(status, said) or (wait_in(answer.headers) or 0) > LONGEST_WAIT:
         headers.append((b"x-should-retry", b"false"))
     return httpx2.Response(
         status, headers=headers, content=data, extensions=_extensions(answer, status)

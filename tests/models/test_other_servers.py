@@ -495,6 +495,80 @@ def test_each_servers_word_for_a_prompt_that_is_too_long(
     assert caught.value.context_tokens == context
 
 
+def refusal(status: int, body: Any, kind: str = "application/json") -> bytes:
+    data = body.encode() if kind != "application/json" else json.dumps(body).encode()
+    head = f"HTTP/1.1 {status} No\r\nContent-Type: {kind}\r\nConnection: close\r\n"
+    return f"{head}retry-after-ms: 1\r\nContent-Length: {len(data)}\r\n\r\n".encode() + data
+
+
+def provider(raw: Any, code: int = 400) -> dict[str, Any]:
+    return wrapped(
+        "Provider returned error", code=code, metadata={"raw": raw, "provider_name": "P"}
+    )
+
+
+NGINX = "<html>\r\n<head><title>{0}</title></head>\r\n<body><h1>{0}</h1><hr>nginx</body></html>"
+CHALLENGE = "<!DOCTYPE html><html lang='en'><head><title>Just a moment...</title>" + "<p>x" * 900
+# A refusal, and what the user reads of it: each server has the reason in another place.
+REASONS: list[tuple[str, bytes, str]] = [
+    ("lmstudio", refusal(400, {"error": "Model is unloaded."}), "request (400: Model is unloaded.)"),
+    ("xai", refusal(400, {"code": "Client specified an invalid argument", "error": "Argument not "
+     "supported: stop"}), "request (400: Argument not supported: stop)"),
+    ("xai", refusal(400, {"code": "x", "error": "Incorrect API key provided: ab***cd."}),
+     "refused the key (400: Incorrect"),
+    ("xai", refusal(403, {"code": "x", "error": "Your newly created team doesn't have any credits or "
+     "licenses yet."}), "no credit left for this key (403: Your newly"),
+    ("anthropic", refusal(400, {"type": "error", "error": {"type": "invalid_request_error",
+     "message": "Your credit balance is too low to access the API."}}), "no credit left"),
+    ("tgi", refusal(422, {"error": "`temperature` must be positive", "error_type": "validation"}),
+     "request (422: `temperature` must be positive)"),
+    ("fastapi", refusal(422, {"detail": [{"loc": ["body", "messages"], "msg": "field required"}]}),
+     "request (422: body messages field required)"),
+    ("fastapi", refusal(401, {"detail": "Not authenticated"}), "key (401: Not authenticated)"),
+    ("databricks", refusal(400, {"error_code": "BAD_REQUEST", "message": "Bad endpoint name"}),
+     "request (400: Bad endpoint name)"),
+    ("bedrock", refusal(403, {"Message": "User x is not authorized to perform: y"}),
+     "call (403: User x is not authorized to perform: y)"),
+    ("gemini", refusal(400, [{"error": {"code": 400, "message": "API key not valid. Please pass one.",
+     "status": "INVALID_ARGUMENT"}}]), "refused the key (400: API key not valid."),
+    ("cloudflare", refusal(404, {"success": False, "errors": [{"code": 7003, "message": "Could not "
+     "route to /x"}], "result": None}), "(404: Could not route to /x)"),
+    ("spring", refusal(404, {"status": 404, "error": "Not Found", "path": "/v1/chat"}),
+     "(404: Not Found)"),
+    ("baidu", refusal(400, {"error_code": 17, "error_msg": "Daily limit reached"}),
+     "request (400: Daily limit reached)"),
+    ("openrouter", refusal(400, provider('{"error": {"message": "No top_k", "code": null}}')),
+     "request (400: No top_k)"),
+    ("openrouter", refusal(400, provider({"detail": "One picture at most"})),
+     "request (400: One picture at most)"),
+    ("openrouter", refusal(200, provider("m is rate-limited upstream", 429)),
+     "limits the rate, retries included (429: m is rate-limited upstream)"),
+    ("openrouter", refusal(403, {"error": {"code": 403, "message": "Input was flagged",
+     "metadata": {"provider_name": "P", "reasons": ["x"]}}}), "call (403: Input was flagged)"),
+    ("text", refusal(400, "max_tokens must be under 4096", "text/plain"),
+     "request (400: max_tokens must be under 4096)"),
+    ("nginx", refusal(502, NGINX.format("502 Bad Gateway"), "text/html"),
+     "fails, retries included (502: a web page, '502 Bad Gateway')"),
+    ("nginx", refusal(404, NGINX.format("404 Not Found"), "text/html"),
+     "did not answer as a chat model does (404: a web page, '404 Not Found'): check --base-url"),
+    ("challenge", refusal(403, CHALLENGE, "text/html"),
+     "does (403: a web page, 'Just a moment...'): check --base-url (many end in /v1), and what"),
+    ("empty", refusal(403, "", "text/plain"), "does not permit this call (403): check"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("client", ["openai:any", "anthropic:any"])
+@pytest.mark.parametrize(
+    ("name", "answer", "said"), REASONS, ids=[f"{n}-{each[0]}" for n, each in enumerate(REASONS)]
+)
+def test_a_refusal_gives_the_servers_own_reason(
+    name: str, answer: bytes, said: str, client: str
+) -> None:
+    with raw_server(in_turn(answer)) as server, pytest.raises(ModelError) as caught:
+        asked(server.url, client, max_retries=1)
+    assert said in str(caught.value) and "Error code" not in str(caught.value)
+
+
 def test_a_server_that_fails_over_a_long_prompt_is_asked_once() -> None:
     error = {"code": 500, "message": "the input length exceeds the context length"}
     with (
