@@ -53,6 +53,19 @@ _EXTREME = re.compile(
     rf"(?:\w+ly )?(?P<word>{_LEAST}|{_GREATEST}|best|worst)\s+(?P<what>[^.;,]{{2,60}})",
     re.IGNORECASE,
 )
+_IS_BEST = re.compile(
+    r"\b(?:is|are|was|were|ranks?|performs?)\s+(?:the\s+)?(?:\w+ly )?(?P<word>best|worst)\b"
+    r"(?![ -](?:known|way|practice|of|choice|to|suited))(?P<what>[^.;,]{0,60})",
+    re.IGNORECASE,
+)
+# What a sentence may call the numbers of a table whatever they are.
+_RESULT = re.compile(
+    r"(?:(?:overall|performing|test|over all)\b\s*)*(?:results?|performance|scores?|numbers?"
+    r"|values?|methods?|models?|estimators?|classifiers?|algorithms?|optimi[sz]ers?|rules?|policy|policies"
+    r"|approach(?:es)?|baselines?|variants?|ones?)?\s*$",
+    re.IGNORECASE,
+)
+_BEFORE_WHERE = re.compile(r"\b(?:on|in|for|at|across|over|under|with|among|per|when|of all)\b")
 _ALL_OTHERS = re.compile(
     r"\s*(?:all|every|each)\s+(?:of )?(?:the |its |our )?(?:other |remaining |competing |rival )?"
     r"(?:methods?|baselines?|estimators?|models?|approach(?:es)?|algorithms?|optimi[sz]ers?|others"
@@ -113,6 +126,11 @@ class _Value:
         return self.number.value * self.cell.factor
 
     @property
+    def columns(self) -> set[str]:
+        """The names of its headings."""
+        return {name_of(heading) for heading in self.column}
+
+    @property
     def shown(self) -> str:
         """Its words as a quotation."""
         return f"{' / '.join(self.cell.row_path)} | {' / '.join(self.column)}: {self.cell.text}"
@@ -165,22 +183,20 @@ class _Grid:
 
     def against(self, sentence: str) -> list[Contradiction]:
         """What the table says against a sentence."""
-        words = f" {name_of(sentence)} "
-        rows = _named(self.rows, words)
+        rows = _named(self.rows, sentence)
         if not rows or self._is_of_others(sentence):
             return []
-        made = [
-            *self._order(sentence),
-            *self._extreme(sentence),
-            *self._number(sentence, words, rows),
-        ]
+        made = [*self._order(sentence), *self._extreme(sentence), *self._number(sentence, rows)]
         return [Contradiction(what, (sentence, told)) for what, told in made]
 
     def _is_of_others(self, sentence: str) -> bool:
-        """Whether it names a condition or a statistic that the table doesn't."""
+        """Whether it names a condition, a statistic or a metric that the table doesn't."""
         names = {*self.rows, *self.columns, *map(name_of, self.table.names)}
         said = name_of(" ".join((self.table.caption, *self.columns, *self.rows)))
         if any(name_of(one[0]) not in said for one in _STATISTIC.finditer(sentence)):
+            return True
+        metrics = {word for word in said.split() if direction_of(word)}
+        if metrics and {word for word in name_of(sentence).split() if direction_of(word)} - metrics:
             return True
         for found in _CONDITION.finditer(sentence):
             what = name_of(found["what"])
@@ -189,9 +205,35 @@ class _Grid:
                 return True
         return False
 
-    def _number(self, sentence: str, words: str, rows: list[str]) -> Iterator[tuple[str, str]]:
+    def _meant(self, what: str, sentence: str) -> list[_Value]:
+        """The values that a sentence speaks of by a metric's name: of the columns that it names, of
+        all if the table's caption has the metric, or if it names none ("the best results").
+        """
+        metric = name_of(_BEFORE_WHERE.split(what)[0])
+        own = _named(self.columns, metric)
+        if not own and not self._has(metric) and not _RESULT.match(metric):
+            return []
+        columns = set(own) | set(_named(self.columns, sentence))
+        if not columns:
+            return self.values
+        whole = [one for one in self.values if columns <= one.columns]
+        return whole or [one for one in self.values if columns & one.columns]
+
+    def _has(self, metric: str) -> bool:
+        return bool(metric) and f" {metric} " in f" {name_of(self.table.caption)} "
+
+    def _is_everywhere(self, text: str, what: str) -> bool:
+        """Whether each column is meant; of columns with metrics of their own only if one is named:
+        "best on all" may leave the seconds out.
+        """
+        if _EVERYWHERE.search(text) is None:
+            return False
+        own = any(direction_of(heading) for one in self.values for heading in one.column)
+        return not own or not _RESULT.match(name_of(_BEFORE_WHERE.split(what)[0]))
+
+    def _number(self, sentence: str, rows: list[str]) -> Iterator[tuple[str, str]]:
         """One row, one column, one number, and it is another."""
-        columns = _named(self.columns, words)
+        columns = _named(self.columns, sentence)
         if len(rows) != 1 or not columns or _CHANGE.search(sentence):
             return
         names = [*rows[0].split(), *" ".join(columns).split()]
@@ -205,8 +247,7 @@ class _Grid:
         cells = [
             one
             for one in self.values
-            if name_of(one.row) == rows[0]
-            and set(columns) <= {name_of(column) for column in one.column}
+            if name_of(one.row) == rows[0] and set(columns) <= one.columns
         ]
         if len(stated) != 1 or len(cells) != 1 or not _is_other(stated[0], cells[0]):
             return
@@ -221,38 +262,40 @@ class _Grid:
         if verb is None:
             return
         before, behind = (
-            _named(self.rows, f" {name_of(part)} ")
-            for part in (sentence[: verb.start()], sentence[verb.end() :])
+            _named(self.rows, part) for part in (sentence[: verb.start()], sentence[verb.end() :])
         )
-        if not behind and _ALL_OTHERS.match(sentence, verb.end()):
-            yield from self._best_of(before, sentence) if len(before) == 1 else ()
+        if not behind and (others := _ALL_OTHERS.match(sentence, verb.end())):
+            rest = sentence[others.end() :]
+            yield from self._best_of(before, sentence, rest) if len(before) == 1 else ()
             return
         if len(before) != 1 or not behind or before[0] in behind:
             return
         word = (verb.groupdict().get("word") or "").casefold()
         sign = -1 if word and re.fullmatch(_LESS, word) else 1 if word else 0
-        what = verb.groupdict().get("what") or sentence
+        what = verb.groupdict().get("what") or ""
+        everywhere = self._is_everywhere(sentence, what)
         for other in behind:
-            pairs = list(self._pairs(before[0], other, what, sign, needed=bool(word)))
+            pairs = list(self._pairs(before[0], other, self._meant(what, sentence), sign))
             wrong = [pair for pair in pairs if pair[2] < 0]
-            everywhere = _EVERYWHERE.search(sentence) is not None
             if wrong and (everywhere or len(wrong) == len(pairs)):
                 one, worse, _ = wrong[0]
                 told = f"{one.shown}; {worse.shown}"
                 yield f"a sentence orders two rows of {self.table.name} as its cells don't", told
 
-    def _best_of(self, rows: list[str], sentence: str) -> Iterator[tuple[str, str]]:
-        """ "A outperforms all other methods": in each column that may be meant another is ahead."""
-        columns, worse = _named(self.columns, f" {name_of(sentence)} "), list[str]()
-        for one in self.values:
-            named, sign = {name_of(column) for column in one.column}, self._direction(one)
-            if name_of(one.row) != rows[0] or not sign or (columns and not set(columns) & named):
+    def _best_of(self, rows: list[str], sentence: str, rest: str) -> Iterator[tuple[str, str]]:
+        """ "A outperforms all other methods": in each column that may be meant another is ahead, or
+        in one of them if the `rest` says "on all data sets".
+        """
+        worse, best = list[str](), False
+        for one in self._meant("", sentence):
+            sign = self._direction(one)
+            if name_of(one.row) != rows[0] or not sign:
                 continue
-            ahead = [each for each in self._beside(one) if _lead(sign, one, each) < 0]
-            if not ahead:
-                return
-            worse.append(f"{one.shown}; {ahead[0].shown}")
-        if worse:
+            if ahead := [each for each in self._beside(one) if _lead(sign, one, each) < 0]:
+                worse.append(f"{one.shown}; {ahead[0].shown}")
+            else:
+                best = True
+        if worse and (not best or self._is_everywhere(rest, "")):
             yield f"a sentence puts a row of {self.table.name} before all, and others are", worse[0]
 
     def _beside(self, one: _Value) -> list[_Value]:
@@ -264,37 +307,32 @@ class _Grid:
         ]
 
     def _pairs(
-        self, better: str, worse: str, what: str, sign: int, *, needed: bool
+        self, better: str, worse: str, meant: Sequence[_Value], sign: int
     ) -> Iterator[tuple[_Value, _Value, float]]:
-        """The cells of two rows in the same columns, with the better one's lead: in the columns
-        that `what` names, which it must if `needed`, else in all whose direction is known.
+        """The cells of two rows in the same columns, with the better one's lead, where it is known
+        which way is better.
         """
-        columns = _named(self.columns, f" {name_of(what)} ")
-        if needed and not columns:
-            return
-        for one in self.values:
-            named = {name_of(column) for column in one.column}
-            if name_of(one.row) != better or (columns and not set(columns) & named):
-                continue
+        for one in meant:
             direction = sign or self._direction(one)
-            for other in self._beside(one) if direction else ():
+            if name_of(one.row) != better or not direction:
+                continue
+            for other in self._beside(one):
                 if name_of(other.row) == worse:
                     yield one, other, _lead(direction, one, other)
 
     def _extreme(self, sentence: str) -> Iterator[tuple[str, str]]:
-        """ "A has the lowest bias"."""
-        found = _EXTREME.search(sentence)
+        """ "A has the lowest bias", "A is best in bias"."""
+        found = _EXTREME.search(sentence) or _IS_BEST.search(sentence)
         if found is None:
             return
-        rows = _named(self.rows, f" {name_of(sentence[: found.start()])} ")
-        columns = _named(self.columns, f" {name_of(found['what'])} ")
-        elsewhere = _named(self.rows, f" {name_of(sentence[found.end() :])} ")
-        if len(rows) != 1 or not columns or elsewhere:
+        rows = _named(self.rows, sentence[: found.start()])
+        elsewhere = _named(self.rows, sentence[found.end() :])
+        if len(rows) != 1 or elsewhere:
             return
         word = found["word"].casefold()
         wrong, right = list[tuple[_Value, _Value]](), 0
-        for one in self.values:
-            if name_of(one.row) != rows[0] or not set(columns) & set(map(name_of, one.column)):
+        for one in self._meant(found["what"], sentence):
+            if name_of(one.row) != rows[0]:
                 continue
             sign = self._direction(one) * (-1 if word == "worst" else 1)
             if word not in ("best", "worst"):
@@ -304,7 +342,7 @@ class _Grid:
                 wrong.append((one, max(rivals, key=lambda other: sign * other.value)))
             elif sign:
                 right += 1
-        if wrong and (not right or _EVERYWHERE.search(sentence)):
+        if wrong and (not right or self._is_everywhere(sentence, found["what"])):
             one, rival = wrong[0]
             what = f"a sentence calls a row of {self.table.name} the {word}, and another one is"
             yield what, f"{one.shown}; {rival.shown}"
@@ -313,7 +351,7 @@ class _Grid:
         """1 if higher is better in the cell's column, -1 if lower is, 0 if that isn't known."""
         for claim in self.claims:
             names = {name_of(claim.metric), *map(name_of, claim.column)}
-            if claim.direction != "match" and names & set(map(name_of, one.column)):
+            if claim.direction != "match" and names & one.columns:
                 return claim.sign
         for heading in (*reversed(one.column), self.table.caption):
             if direction := direction_of(heading):
@@ -335,18 +373,21 @@ def _value_of(cell: Cell) -> _Value | None:
 
 
 def _is_name(heading: str) -> bool:
-    """Whether a sentence that has a heading's words speaks of it."""
+    """Whether a sentence that has a heading's words speaks of it: of two letters only capitals."""
     named = name_of(heading)
-    return len(named) >= 3 and not named.replace(" ", "").isdigit()
+    if named.replace(" ", "").isdigit():
+        return False
+    return len(named) >= 3 or re.fullmatch(r"[A-Z]{2}", heading.strip()) is not None
 
 
-def _named(names: dict[str, str], words: str) -> list[str]:
-    """Those of the names that are in a sentence's words, without those within a longer one."""
+def _named(names: dict[str, str], text: str) -> list[str]:
+    """Those of the names that a text has, without those within a longer one."""
+    words = f" {name_of(text)} "
     there = sorted((name for name in names if f" {name} " in words), key=len, reverse=True)
     found: list[str] = []
     for name in there:
         words, rest = words.replace(f" {name} ", "  "), words
-        if words != rest:
+        if words != rest and (len(name) > 2 or re.search(rf"\b{names[name].strip()}\b", text)):
             found.append(name)
     return found
 
