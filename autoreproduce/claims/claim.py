@@ -170,6 +170,11 @@ class Claim(Frozen):
         return -1 if self.direction == "lower" else 1
 
     @property
+    def is_of_metric(self) -> bool:
+        """Whether its number is the metric's own: no difference of two rows, and no rank by it."""
+        return self.kind in ("number", "at_least", "at_most")
+
+    @property
     def meant(self) -> Claim:
         """The claim with its corrected value, which is what measured numbers are held against."""
         if self.corrected is None:

@@ -21,9 +21,11 @@ class HeadlineClaim(NamedTuple):
 
 
 def headline_of(claims: Sequence[Claim], metric: Metric) -> HeadlineClaim | None:
-    """The claim that the metric's number is measured for; None without any of the paper's own."""
+    """The claim that the metric's number is measured for; None without any of the paper's own, as
+    beside an order alone: its number is a difference.
+    """
     names = {letters_alone(metric.name), letters_alone(metric.paper_name)} - {""}
-    own = [claim for claim in claims if not claim.is_baseline]
+    own = [claim for claim in claims if not claim.is_baseline and claim.is_of_metric]
     of_metric = [claim for claim in own if letters_alone(claim.metric) in names]
     for found, why in (
         ([claim for claim in own if claim.id == metric.name], "its key is the metric's name"),

@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import Literal
 
 from autoreproduce.claims.choices import FITS, Choice, incomparable, shortened_of
-from autoreproduce.claims.claim import Claim, ClaimsFile, Rules
+from autoreproduce.claims.claim import Claim, ClaimsFile, Rules, id_of
 from autoreproduce.claims.headline import headline_of
 from autoreproduce.claims.verdicts.all_claims import judge_all
 from autoreproduce.claims.verdicts.comparable import MeasuredAs, repeats
@@ -300,10 +300,16 @@ def _on_scale(
 
 
 def _value_of_run(claim: Claim, run: SeedRun, is_number: bool) -> float | None:
-    """The recomputed number first, then what the program wrote under the claim's id."""
+    """The recomputed number first, then what the program wrote under the claim's id, or of a
+    difference under the keys that its two rows' numbers have.
+    """
     if is_number and run.recomputed:
         return run.value
     written = run.metrics.get(claim.id)
+    if written is None and claim.than:
+        keys = (id_of((*row, *claim.column), claim.metric, ()) for row in (claim.row, claim.than))
+        ours, theirs = map(run.metrics.get, keys)
+        return None if ours is None or theirs is None else ours - theirs
     return run.value if written is None and is_number else written
 
 

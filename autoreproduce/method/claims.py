@@ -19,7 +19,7 @@ from autoreproduce.claims.check import (
     readable_tables,
     table_names,
 )
-from autoreproduce.claims.claim import CLAIMS, KEY, Claim, ClaimsFile, claims_of, not_stated
+from autoreproduce.claims.claim import CLAIMS, KEY, Claim, ClaimsFile, claims_of, id_of, not_stated
 from autoreproduce.claims.replies import read_claims, read_fenced
 from autoreproduce.claims.user_claims import (
     claims_of_task,
@@ -271,11 +271,18 @@ class ClaimsReader:
 
     def with_metric_keys(self, file: ClaimsFile) -> ClaimsFile:
         """The first `MOST` claims; the only one of the paper's method on a metric of the task has
-        that metric's name as its key, so that the program need not write the number twice.
+        that metric's name as its key, so that the program need not write the number twice, and none
+        has it whose number is another: a rank by the metric, or how far two rows are apart.
         """
         several = len(self.task.experiments)
         claims = list(file.claims[: MOST + MORE * max(0, several - 1)])
         for metric in self.task.metrics:
+            claims = [
+                one
+                if one.is_of_metric or one.id != metric.name
+                else _with_key(one, id_of([one.id, one.kind], one.metric, [c.id for c in claims]))
+                for one in claims
+            ]
             own = [n for n, c in enumerate(claims) if not c.is_baseline and _is_on(c, metric)]
             if len(own) == 1 and all(claim.id != metric.name for claim in claims):
                 claims[own[0]] = _with_key(claims[own[0]], metric.name)
@@ -284,7 +291,8 @@ class ClaimsReader:
 
 def _is_on(claim: Claim, metric: Metric) -> bool:
     names = {_letters(name) for name in (metric.name, metric.paper_name) if name}
-    return _letters(claim.metric) in names and claim.direction == metric.direction
+    named = claim.is_of_metric and _letters(claim.metric) in names
+    return named and claim.direction == metric.direction
 
 
 def _with_key(claim: Claim, key: str) -> Claim:

@@ -14,7 +14,7 @@ from autoreproduce.claims.verdicts.comparable import (
 )
 from autoreproduce.claims.verdicts.monte_carlo import deviation_beside
 from autoreproduce.claims.verdicts.one_claim import Baseline, Verdict, judge
-from autoreproduce.claims.verdicts.statements import with_differences
+from autoreproduce.claims.verdicts.statements import compared_rows, with_differences
 
 FEWEST_OF_RUN = 3  # such numbers that show the whole run to be the paper's
 FEWEST_EXACT = 3  # digits of a number that shows the program to be the one that gave the paper's
@@ -60,17 +60,19 @@ def judge_all(
     incomparable: Mapping[str, str] | None = None,
 ) -> list[Verdict]:
     """The verdicts on all claims, in their order. Both mappings are by the claim's id."""
-    reasons, measured = incomparable or {}, with_differences(file.claims, measured)
-    factors = scale_factors(file.claims, measured)
+    reasons, factors = incomparable or {}, scale_factors(file.claims, measured)
+    measured = with_differences(file.claims, measured, factors)
 
     def judged(claim: Claim, own_run: bool = False) -> Verdict:
+        if rows := compared_rows(claim, file.claims):  # a difference is on their scale
+            claim = claim.model_copy(update={"scale": rows[0].scale})
         return judge(
             claim,
             measured.get(claim.id),
             baseline=baseline_of(claim, file.claims, measured),
             incomparable=reasons.get(claim.id, ""),
             rules=file.rules,
-            factor=factors.get(claim.id, 1.0),
+            factor=factors.get(rows[0].id if rows else claim.id, 1.0),
             deviation=deviation_beside(claim, file.claims),
             own_run=own_run,
         )

@@ -188,6 +188,8 @@ def judge(
         why = (
             "the program gave no finite number of at most 1e100 for it"
             if measured and measured.values
+            else f"no number was given, neither as {claim.id} nor for both rows"
+            if claim.than
             else "no number was given"
         )
         return _without_comparison(claim, "not measured", why)

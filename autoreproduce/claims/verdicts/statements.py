@@ -94,17 +94,21 @@ def _equal(claim: Claim, values: Sequence[float], rules: Rules) -> tuple[Word, s
 
 
 def with_differences(
-    claims: Sequence[Claim], measured: Mapping[str, MeasuredAs]
+    claims: Sequence[Claim], measured: Mapping[str, MeasuredAs], factors: Mapping[str, float]
 ) -> dict[str, MeasuredAs]:
-    """What was measured, with the differences that the rows' own numbers give."""
+    """What was measured, with the differences that the rows' own numbers give, if one factor takes
+    both to the paper's scale.
+    """
     found = dict(measured)
     for claim in claims:
-        if not claim.than or claim.id in found:
+        rows = compared_rows(claim, claims)
+        if rows is None or claim.id in found:
             continue
-        ours, theirs = (_of_row(row, claim, claims, measured) for row in (claim.row, claim.than))
+        ours, theirs = (measured.get(row.id) for row in rows)
         if ours is None or theirs is None or ours.scale != theirs.scale:
             continue
-        if pairs := paired_values(ours, theirs):
+        one_factor = len({factors.get(row.id, 1.0) for row in rows}) == 1
+        if one_factor and (pairs := paired_values(ours, theirs)):
             found[claim.id] = MeasuredAs(
                 values=tuple(one - other for one, other in pairs),
                 scale=ours.scale,
@@ -113,16 +117,26 @@ def with_differences(
     return found
 
 
-def _of_row(
-    row: Sequence[str], claim: Claim, claims: Sequence[Claim], measured: Mapping[str, MeasuredAs]
-) -> MeasuredAs | None:
-    """What was measured of this row under the claim's metric, if one number there is it."""
-    wanted = (*map(name_of, row),), name_of(claim.metric), claim.scale
+def compared_rows(claim: Claim, claims: Sequence[Claim]) -> tuple[Claim, Claim] | None:
+    """The numbers of the two rows that an order or equality compares; None if one isn't claimed."""
+    if not claim.than:
+        return None
+    ours, theirs = (_of_row(row, claim, claims) for row in (claim.row, claim.than))
+    return (ours, theirs) if ours and theirs and ours.scale == theirs.scale else None
+
+
+def _of_row(row: Sequence[str], claim: Claim, claims: Sequence[Claim]) -> Claim | None:
+    """The one claim of this row's number under the claim's metric; of several on different scales
+    that on the claim's.
+    """
+    wanted = (*map(name_of, row),), name_of(claim.metric)
     numbers = [
         other
         for other in claims
         if other.kind == "number"
-        and ((*map(name_of, other.row),), name_of(other.metric), other.scale) == wanted
+        and ((*map(name_of, other.row),), name_of(other.metric)) == wanted
         and (not claim.column or other.column == claim.column)
     ]
-    return measured.get(numbers[0].id) if len(numbers) == 1 else None
+    if len(numbers) > 1:
+        numbers = [other for other in numbers if other.scale == claim.scale]
+    return numbers[0] if len(numbers) == 1 else None

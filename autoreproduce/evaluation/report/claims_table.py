@@ -63,6 +63,8 @@ def _place(claim: Claim, group: Sequence[Claim]) -> tuple[str, str]:
     metric = plain(claim.metric)
     row = " / ".join(plain(part) or part for part in claim.row) or claim.title
     row += " (baseline)" * claim.is_baseline
+    if claim.than:  # in no cell of the row's own number
+        return row, printed_text(claim)
     column = " / ".join(plain(part) or part for part in claim.column)
     several = len({one.metric for one in group}) > 1
     if not column or (several and not names_metric(claim.headings, metric)):

@@ -100,9 +100,11 @@ def _single_number(
     caption, claim = number_name(found, task), claim_of_program(found)
     direction = claim.direction if claim else task.metric.direction if task else "match"
     caption += f", {direction} is better" if direction != "match" else ""
-    first = own_claims(judged)[0].verdict if judged is not None and judged.claims else None
-    if first is not None and first.mean is not None and len(first.values) > 1:
-        return number(first.mean), f"{caption}; mean of {len(first.values)} runs"
+    of_metric = [
+        one.verdict for one in own_claims(judged) if one.claim.is_of_metric or one.claim == claim
+    ]
+    if of_metric and of_metric[0].mean is not None and len(of_metric[0].values) > 1:
+        return number(of_metric[0].mean), f"{caption}; mean of {len(of_metric[0].values)} runs"
     return number(outcome.metric or 0.0), caption
 
 

@@ -269,6 +269,7 @@ def _count_sentence(judged: TrialVerdict) -> str:
 def _sentence_on_one(word: str, one: JudgedClaim) -> str:
     """The sentence on an experiment with one claim."""
     paper, measured = printed_text(one.claim), measured_text(one)
+    measured = f"a difference of {measured}" if one.claim.than else measured
     both, why = f"the paper says {paper}, the program measured {measured}", _clause(one.verdict.why)
     both += f", the same in all {one.verdict.repeats} runs" if one.verdict.repeats > 1 else ""
     if word == "not measured":
