@@ -29,9 +29,8 @@ BODIES: dict[str, dict[str, Any]] = {
         "max_tokens": 300,
         "thinking": {"type": "enabled", "budget_tokens": 200},
         "system": [{"type": "text", "text": "Kind.", **MARK}],
-        "x_unknown": {"deep": [1, 2.5, None]},
         "messages": [
-            {"role": "user", "content": [{"type": "text", "text": "look", **MARK}]},
+            {"role": "user", "content": [{"type": "text", "text": "look", **MARK}], "x": [1, None]},
             {
                 "role": "assistant",
                 "content": [
@@ -55,7 +54,6 @@ BODIES: dict[str, dict[str, Any]] = {
         "store": False,
         "include": ["reasoning.encrypted_content"],
         "reasoning": {"effort": "high", "summary": "auto"},
-        "x_unknown": 1,
         "input": [
             {"role": "user", "content": [{"type": "input_text", "text": "look"}]},
             {"type": "reasoning", "id": "rs", "summary": [], "encrypted_content": "enc-1"},
@@ -69,10 +67,9 @@ BODIES: dict[str, dict[str, Any]] = {
         "temperature": 0.3,
         "max_tokens": 70,
         "reasoning_effort": "low",
-        "x_unknown": [1],
         "messages": [
             {"role": "user", "content": "look"},
-            {"role": "assistant", "content": "I do", "reasoning_content": "hm"},
+            {"role": "assistant", "content": "I do", "reasoning_content": "hm", "x_unknown": [1]},
             {"role": "user", "content": "and?"},
         ],
         "stream_options": {"include_usage": True},
@@ -109,38 +106,172 @@ def test_usage_of_a_chat_stream_is_read_though_the_agent_asked_for_none() -> Non
     assert answer.content.endswith(b"data: [DONE]\n\n")
 
 
-def test_what_reaches_past_the_sandbox_is_left_out_or_refused() -> None:
-    tools = [
+USER: dict[str, Any] = {"role": "user", "content": "look at http://a.invalid"}
+SHELL = {"type": "shell", "environment": {"type": "local"}}
+# What a provider would do for the agent in its network: each in the words of one of them.
+REACHING: dict[str, list[dict[str, Any]]] = {
+    "chat": [
+        {"search_parameters": {"mode": "on"}},  # xAI
+        {"enable_search": True, "search_options": {"forced_search": True}},  # DashScope
+        {"web_search_options": {}},
+        {"plugins": [{"id": "web"}], "models": ["m:online"], "preset": "web"},  # OpenRouter
+        {"compound_custom": {"tools": {"enabled_tools": ["web_search"]}}},  # Groq
+        {"extra_body": {"enable_search": True}, "mcp_servers": [{"url": "x"}]},
+        {"service_tier": "priority", "a_new_field": 1},
+    ],
+    "responses": [{"service_tier": "priority"}, {"a_new_field": {"on": True}}],
+    "messages": [{"mcp_servers": [{"url": "x"}]}, {"speed": "fast"}, {"a_new_field": 1}],
+}
+OWN: dict[str, list[dict[str, Any]]] = {
+    "chat": [
+        {"type": "function", "function": {"name": "web_search", "parameters": {"url": "http://a"}}},
+        {"type": "custom", "custom": {"name": "patch"}},
+    ],
+    "responses": [
+        {"type": "function", "name": "read", "parameters": {"type": "object"}},
+        {"type": "custom", "name": "patch"},
+        {"type": "local_shell"},
+        SHELL,
+        {"type": "apply_patch"},
+    ],
+    "messages": [
+        {"name": "read", "input_schema": {"type": "object"}},
+        {"type": "custom", "name": "write", "input_schema": {}},
+        {"type": "bash_20250124", "name": "bash"},
+        {"type": "text_editor_20250728", "name": "edit"},
+        {"type": "tool_search_tool_regex_20251119", "name": "tool_search_tool_regex"},
+    ],
+}
+PROVIDERS_TOOLS: dict[str, list[dict[str, Any]]] = {
+    "chat": [
+        {"type": "builtin_function", "function": {"name": "$web_search"}},  # Moonshot
+        {"type": "web_search", "web_search": {"enable": True}},  # Zhipu
+        {"type": "openrouter:web_search"},
+        {"type": "browser_search"},  # Groq
+        {"googleSearch": {}},
+    ],
+    "responses": [
+        {"type": "web_search"},
+        {"type": "shell", "environment": {"type": "container_auto"}},
+        {"type": "shell", "environment": {"type": "container_reference", "container_id": "c"}},
+        {"type": "code_interpreter", "container": {"type": "auto"}},
+        {"type": "mcp", "server_url": "https://evil.invalid"},
+        {"type": "x_search"},
+        {"type": "a_new_tool"},
+    ],
+    "messages": [
         {"type": "web_search_20250305", "name": "web_search"},
-        {"name": "a", "input_schema": {}},
-    ]
-    body = {**BODIES["messages"], "model": "m", "tools": tools, "mcp_servers": [{"url": "x"}]}
-    with protocol_server([Said("hi")]) as server, gate(server.url, "anthropic") as made:
-        assert made.client.post(PATHS["messages"], json=body).status_code == 200
-        assert [each["name"] for each in server.requests[0].body["tools"]] == ["a"]
-        assert "mcp_servers" not in server.requests[0].body
-        source = {"type": "url", "url": "https://evil.invalid/a.png"}
-        for block in ({"type": "image", "source": source}, {"type": "document", "source": source}):
-            bad = {**body, "messages": [{"role": "user", "content": [block]}]}
-            assert made.client.post(PATHS["messages"], json=bad).status_code == 400
+        {"type": "web_fetch_20260209", "name": "web_fetch"},
+        {"type": "code_execution_20250825", "name": "code_execution"},
+        {"type": "advisor_20260301", "name": "advisor"},
+        {"type": "mcp_toolset", "mcp_server_name": "x"},
+    ],
+}
+
+
+def talk(protocol: str, said: Any = USER) -> dict[str, Any]:
+    return {"input" if protocol == "responses" else "messages": [said], "model": "m"}
+
+
+@pytest.mark.parametrize("protocol", list(PROVIDERS))
+def test_what_the_provider_would_do_in_its_network_is_left_out(protocol: str) -> None:
+    body = talk(protocol)
+    with protocol_server([Said("hi")]) as server, gate(server.url, PROVIDERS[protocol]) as made:
+        for more in REACHING[protocol]:
+            assert made.client.post(PATHS[protocol], json={**body, **more}).status_code == 200
+            assert server.requests[-1].body == {**body, "model": "the-model"}
+        tools = [*OWN[protocol], *PROVIDERS_TOOLS[protocol]]
+        made.client.post(PATHS[protocol], json={**body, "tools": tools})
+        assert server.requests[-1].body["tools"] == OWN[protocol]
+        alone = {"tools": PROVIDERS_TOOLS[protocol], "tool_choice": "required"}
+        made.client.post(PATHS[protocol], json={**body, **alone})
+        assert server.requests[-1].body == {**body, "model": "the-model"}
+
+
+def test_tools_of_a_namespace_and_of_a_search_among_tools_are_looked_at_too() -> None:
+    own, other = OWN["responses"][0], {"type": "web_search"}
+    space = {"type": "namespace", "name": "n", "tools": [own, other]}
+    found = {"type": "tool_search_output", "call_id": "c", "tools": [other, own]}
+    body = {**talk("responses"), "tools": [space]}
+    body["input"] = [*body["input"], found]
     with protocol_server([Said("hi")]) as server, gate(server.url, "openai") as made:
-        for more in (
-            {"previous_response_id": "r"},
-            {"background": True},
-            {
-                "input": [
-                    {"role": "user", "content": [{"type": "input_image", "image_url": "http://a"}]}
-                ]
-            },
-            {
-                "input": [
-                    {"role": "user", "content": [{"type": "input_file", "file_url": "http://a"}]}
-                ]
-            },
-        ):
-            asked = {"model": "m", "input": "x", **more}
-            assert made.client.post(PATHS["responses"], json=asked).status_code == 400
+        assert made.client.post(PATHS["responses"], json=body).status_code == 200
+    sent = server.requests[0].body
+    assert sent["tools"][0]["tools"] == [own] == sent["input"][1]["tools"]
+
+
+EVIL = "https://evil.invalid/a"
+FETCHED: list[tuple[str, Any]] = [
+    ("messages", {"type": "image", "source": {"type": "url", "url": EVIL}}),
+    ("messages", {"type": "document", "source": {"type": "url", "url": EVIL}}),
+    ("messages", {"type": "document", "source": {"type": "file", "file_id": "f"}}),
+    ("messages", {"type": "container_upload", "file_id": "f"}),
+    ("responses", {"type": "input_image", "image_url": EVIL}),
+    ("responses", {"type": "input_file", "file_url": EVIL}),
+    ("responses", {"type": "input_file", "file_id": "f"}),
+    ("chat", {"type": "image_url", "image_url": {"url": EVIL}}),
+    ("chat", {"type": "document_url", "document_url": EVIL}),  # Mistral
+    ("chat", {"type": "file", "file": {"file_id": EVIL}}),  # LiteLLM
+    ("chat", {"type": "file", "file": {"file_data": EVIL}}),  # OpenRouter
+    ("chat", {"type": "input_audio", "input_audio": {"data": EVIL}}),  # DashScope
+    ("chat", {"type": "video", "video": [EVIL]}),
+    ("chat", {"type": "a_new_part", "from": "s3://bucket/a"}),
+]
+
+
+@pytest.mark.parametrize(("protocol", "part"), FETCHED)
+def test_what_the_provider_would_fetch_is_refused(protocol: str, part: Any) -> None:
+    with protocol_server([Said("hi")]) as server, gate(server.url, PROVIDERS[protocol]) as made:
+        body = talk(protocol, {"role": "user", "content": [part]})
+        assert made.client.post(PATHS[protocol], json=body).status_code == 400
+        assert not server.requests and made.calls.failure is None
+
+
+@pytest.mark.parametrize(
+    "more", [{"previous_response_id": "r"}, {"background": True}, {"prompt": {"id": "pmpt_1"}}]
+)
+def test_what_the_provider_stores_is_refused(more: Any) -> None:
+    with protocol_server([Said("hi")]) as server, gate(server.url, "openai") as made:
+        body = {**talk("responses"), **more}
+        assert made.client.post(PATHS["responses"], json=body).status_code == 400
         assert not server.requests
+
+
+CITED = {"type": "url_citation", "url": EVIL, "title": "t"}
+HARMLESS: list[tuple[str, list[Any]]] = [
+    ("responses", [
+        {"type": "local_shell_call", "call_id": "c", "action": {"env": {"PIP_INDEX_URL": EVIL}}},
+        {"type": "shell_call_output", "call_id": "c", "output": [{"stdout": EVIL, "stderr": EVIL}]},
+        {"type": "function_call_output", "call_id": "c", "output": EVIL},
+        {"type": "web_search_call", "id": "w", "action": {"type": "open_page", "url": EVIL}},
+        {"role": "assistant", "content": [
+            {"type": "output_text", "text": EVIL, "annotations": [CITED]}]},
+    ]),
+    ("messages", [
+        {"role": "assistant", "content": [
+            {"type": "tool_use", "id": "c", "name": "get", "input": {"url": EVIL, "file_id": "f"}}]},
+        {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "c", "content": EVIL},
+            {"type": "search_result", "source": EVIL, "title": EVIL, "content": []}]},
+    ]),
+    ("chat", [
+        {"role": "assistant", "content": EVIL, "annotations": [
+            {"type": "url_citation", "url_citation": {"url": EVIL}}]},
+        {"role": "user", "content": [
+            {"type": "file", "file": {"filename": "a", "file_data": "data:application/pdf;base64,AA"}},
+            {"type": "text", "text": EVIL}]},
+    ]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("protocol", "said"), HARMLESS, ids=[each[0] for each in HARMLESS])
+def test_addresses_that_are_words_pass(protocol: str, said: list[Any]) -> None:
+    body = talk(protocol)
+    key = "input" if protocol == "responses" else "messages"
+    body[key] = [USER, *said]
+    with protocol_server([Said("hi")]) as server, gate(server.url, PROVIDERS[protocol]) as made:
+        assert made.client.post(PATHS[protocol], json=body).status_code == 200
+    assert server.requests[0].body == {**body, "model": "the-model"}
 
 
 def test_the_budget_is_reserved_before_and_settled_after() -> None:

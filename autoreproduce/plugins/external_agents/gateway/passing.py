@@ -1,9 +1,7 @@
 """Requests that are passed on as they are: an agent that speaks the protocol of its trial's model.
 
-Body and stream stay unchanged, reasoning, signatures, cache marks and unknown fields included, but
-for the model's name, the key, and what would reach past the sandbox: tools that the provider runs
-(a search of the web), addresses that it would fetch, and conversations that it stores. What is paid
-is read in passing.
+Body and stream stay unchanged, reasoning, signatures and cache marks included, but for the model's
+name, the key, and what would reach past the sandbox (`allowed`). What is paid is read in passing.
 """
 
 from __future__ import annotations
@@ -16,18 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 
+from autoreproduce.errors import CommandError
 from autoreproduce.files.bounded import parse_json
 from autoreproduce.files.http_limits import limited_client
 from autoreproduce.models.errors import may_pass, wait_in
 from autoreproduce.models.events import Assembly, EventReader
 from autoreproduce.models.open import LARGEST_ANSWER
 from autoreproduce.models.wire import LONGEST_WAIT, CorrectingTransport
-from autoreproduce.plugins.external_agents.gateway.exchange import (
-    Body,
-    ModelRequest,
-    RefusedError,
-    UnknownPartError,
-)
+from autoreproduce.plugins.external_agents.gateway.allowed import allowed
+from autoreproduce.plugins.external_agents.gateway.exchange import Body, ModelRequest, RefusedError
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage
@@ -39,21 +34,6 @@ OUTPUT_LIMITS = (
 )  # fmt: skip
 REPLIES = ("n", "candidateCount", "candidate_count")  # of one call, each as long as the limit
 _KEPT_HEADERS = ("anthropic-beta", "anthropic-version", "openai-beta")
-_PROVIDERS_TOOLS = re.compile(
-    r"web_|file_search|code_interpreter|code_execution|mcp|image_generation|x_search|browser"
-)
-_REACHING = ("mcp_servers", "web_search_options", "plugins", "service_tier")
-_STORED = (
-    "previous_response_id", "conversation", "background", "container",
-    "cachedContent", "cached_content",
-)  # fmt: skip
-_FUNCTIONS = ("functionDeclarations", "function_declarations")  # Google's tools but for its own
-_FILES = ("fileData", "file_data")
-# What a tool takes or gave, and schemas: data, whatever their fields are called.
-_DATA = (
-    "input", "arguments", "parameters", "input_schema", "args", "response",
-    "parametersJsonSchema", "responseSchema", "responseJsonSchema",
-)  # fmt: skip
 RAW = "X-Stainless-Raw-Response"  # the header by which both clients give an answer as it comes
 
 
@@ -128,83 +108,37 @@ def own_client(model: Any, protocol: str) -> Any:
 
 
 def passed_body(protocol: str, given: Body, model: Any) -> Body:
-    """What is sent to the provider. Raises RefusedError for what would reach past the sandbox."""
-    for key in _STORED:
-        if given.get(key):
-            raise RefusedError("request", f"{key} isn't taken: send the whole conversation")
-    body = {key: value for key, value in given.items() if key not in _REACHING}
-    _refuse_addresses(body)
-    if protocol == "google":  # whose path names the model
-        return _with_functions_alone(body)
-    body["model"] = str(getattr(model, "model_name", None) or model.model)
-    if isinstance(body.get("tools"), list):
-        body["tools"] = [each for each in body["tools"] if not _of_provider(each)]
-        if not body["tools"]:
-            del body["tools"]
-            body.pop("tool_choice", None)
+    """What is sent to the provider. Raises RefusedError."""
+    body = allowed(protocol, given)
+    if protocol != "google":  # whose path names the model
+        body["model"] = str(getattr(model, "model_name", None) or model.model)
     return body
 
 
-def _with_functions_alone(body: Body) -> Body:
-    """The body without the tools that Google's server runs itself, such as a search of the web."""
-    if "tools" not in body:
-        return body
-    tools = [each for each in body["tools"] if isinstance(each, dict)]
-    kept = [{key: each[key] for key in _FUNCTIONS if key in each} for each in tools]
-    kept = [each for each in kept if each]
-    without = ("tools",) if kept else ("tools", "toolConfig", "tool_config")
-    rest = {key: value for key, value in body.items() if key not in without}
-    return {**rest, "tools": kept} if kept else rest
-
-
-def _of_provider(tool: Any) -> bool:
-    return isinstance(tool, dict) and bool(_PROVIDERS_TOOLS.match(str(tool.get("type", ""))))
-
-
-def _refuse_addresses(value: Any) -> None:
-    """Raises RefusedError for a picture or a document that the provider would fetch."""
-    if isinstance(value, list):
-        for each in value:
-            _refuse_addresses(each)
-    elif isinstance(value, dict):
-        if any(isinstance(value.get(key), dict) for key in _FILES):
-            raise RefusedError("request", "a file's address is not taken, only its content")
-        for key in ("url", "image_url", "file_url"):
-            if isinstance(value.get(key), str) and _fetched(value, key):
-                raise RefusedError("request", "an address is not taken, only its content")
-        for key, each in value.items():
-            if key not in _DATA or isinstance(each, list):
-                _refuse_addresses(each)
-
-
-def _fetched(block: Body, key: str) -> bool:
-    """True if `key` of a block is an address to fetch, and not a picture's own content."""
-    kinds = ("url", "image", "input_image", "input_file", "document", "image_url", "file")
-    named = key in ("image_url", "file_url") or block.get("type") in kinds or set(block) <= _PICTURE
-    return named and not str(block[key]).startswith("data:")
-
-
-_PICTURE = {"url", "detail"}
-
-
 def read_tolerantly(read: Callable[[], ModelRequest], body: Body) -> ModelRequest:
-    """The request in the common form, for counting and for whoever audits; what that form hasn't
-    stands as JSON.
+    """The request in the common form, for counting and for whoever audits; what can't be read as
+    such stands as JSON.
     """
     try:
         return read()
     except RefusedError as error:
-        if not isinstance(error.__cause__, UnknownPartError):
+        if type(error.__cause__) is CommandError:  # what no protocol has
             raise
         keys = ("system", "instructions", "systemInstruction", "messages", "input", "contents")
         asked = {key: body[key] for key in keys if key in body}
         if not any(asked.get(key) for key in ("messages", "input", "contents")):
             raise
         said = [{"role": "user", "content": json.dumps(asked, ensure_ascii=False)}]
+        tools, options = body.get("tools"), body.get("stream_options")
         return ModelRequest(
-            said, stream=bool(body.get("stream")), model=str(body.get("model", "")),
-            tools=[each for each in body.get("tools") or () if isinstance(each, dict)],
-        )  # fmt: skip
+            said,
+            tools=[each for each in tools if isinstance(each, dict)]
+            if isinstance(tools, list)
+            else [],
+            stream=bool(body.get("stream")),
+            model=str(body.get("model", "")),
+            usage_in_stream=isinstance(options, dict) and bool(options.get("include_usage")),
+        )
 
 
 def output_limit(body: Body) -> int:
