@@ -1,5 +1,5 @@
 """What CONTRIBUTING promises: a package of somebody else's adds a solver, a sandbox, a scorer, an
-executor and a benchmark by one line in its pyproject.toml. Here pip installs such a package, and
+executor, a benchmark and a command by one line in its pyproject.toml. Here pip installs such a package, and
 processes of their own run a trial and a suite with it.
 """
 
@@ -15,6 +15,7 @@ import pytest
 from needs import needs_suites
 from trial_results import facts_of
 
+HANDBOOK = (Path(__file__).parents[1] / "docs/extending.md").read_text(encoding="utf-8")
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 PROJECT = """
 [build-system]
@@ -40,6 +41,8 @@ plugin = Plugin(
     scorers={"parity": ("added_parts.sco:Parity", False)},
     executors={"one-by-one": "added_parts.exe:OneByOne"},
     benchmarks={"counting": "added_parts.ben:Counting"},
+    commands={"Mine": {"weigh": "Weigh a folder."}},
+    command_app="added_parts.com:app",
     asks={"tally": "marks to tally"},
 )
 """
@@ -259,6 +262,9 @@ def added(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (source / "pyproject.toml").write_text(PROJECT)
     package = source / "added_parts"
     package.mkdir()
+    command = re.search(r"## A command\n\n```python\n(.*?)```", HANDBOOK, re.DOTALL)
+    assert command is not None
+    (package / "com.py").write_text(command[1])
     files = {"sol": SOLVER, "san": SANDBOX, "sco": SCORER, "exe": EXECUTOR, "ben": BENCHMARK}
     for name, text in {"__init__": PLUGIN, **files}.items():
         (package / f"{name}.py").write_text(text)
@@ -269,8 +275,7 @@ def added(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_handbooks_package_installs_again_beside_the_runs_that_it_made(tmp_path: Path) -> None:
-    text = (Path(__file__).parents[1] / "docs/extending.md").read_text(encoding="utf-8")
-    project, plugin, solver = re.findall(r"```(?:toml|python)\n(.*?)```", text, re.DOTALL)[:3]
+    project, plugin, solver = re.findall(r"```(?:toml|python)\n(.*?)```", HANDBOOK, re.DOTALL)[:3]
     for name in ("my_package", "runs"):
         (tmp_path / name).mkdir()
     (tmp_path / "pyproject.toml").write_text(project)
@@ -317,6 +322,25 @@ def test_a_plugins_tasks_may_ask_for_what_the_kernel_never_heard_of(
     )
     assert (outcome["status"], outcome["number"]["value"]) == ("measured", 2.0), outcome["reason"]
     assert outcome["claims"] is None  # it's no program whose number a paper states
+
+
+def test_an_added_command_has_settings_like_any_other(added: Path, tmp_path: Path) -> None:
+    def said(*arguments: str) -> str:
+        command = [sys.executable, "-m", "autoreproduce", *arguments]
+        found_in = os.pathsep.join([str(added), os.environ.get("PYTHONPATH", "")])
+        environment = {"PYTHONPATH": found_in, "AUTOREPRODUCE_CACHE_DIR": "mine"}
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
+        return done.stdout + done.stderr
+
+    assert "Mine       weigh      Weigh a folder." in said("--help")
+    assert said("weigh", "here", "--model", "openai:x").startswith("here openai:x mine\n")
+    shown = said("weigh", "--help-all")
+    assert shown.index("--model") < shown.index("--budget") < shown.index("--seed")
+    assert "--sandbox" not in shown
+    refused = said("weigh", "here", "--sandbox", "docker")
+    assert "weigh has no option --sandbox: it belongs to reproduce, " in refused
 
 
 @needs_suites

@@ -28,7 +28,7 @@ def bench() -> None:
 
 
 @app.command(name="list")
-@settings_options("list", main=("cache_dir",))
+@settings_options(main=("cache_dir",))
 def list_tasks(
     *,
     json: Annotated[bool, typer.Option("--json", help="one JSON object a line")] = False,
@@ -47,7 +47,7 @@ def list_tasks(
 
 
 @app.command()
-@settings_options("prepare", main=("profile", "cache_dir"))
+@settings_options(main=("profile", "cache_dir"))
 def prepare(
     *,
     task: Annotated[str, typer.Argument(help="a task's id, data set or method, or all")],
@@ -81,7 +81,7 @@ def prepare(
 
 
 @app.command()
-@settings_options("reference", main=("profile", "seed", "sandbox"))
+@settings_options("sandbox", main=("profile", "seed", "sandbox"))
 def reference(
     *,
     task: Annotated[

@@ -25,7 +25,7 @@ app = CommandApp()
 
 
 @app.command()
-@settings_options("doctor", main=("model", "base_url", "gpus", "runtime"))
+@settings_options(main=("model", "base_url", "gpus", "runtime"))
 def doctor(
     *,
     settings: Settings,

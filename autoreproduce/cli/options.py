@@ -7,7 +7,7 @@ that is not given is left to the environment, autoreproduce.toml and the default
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin, is_typeddict
@@ -15,8 +15,8 @@ from typing import Annotated, Any, Literal, get_args, get_origin, is_typeddict
 import typer
 from pydantic.fields import FieldInfo
 
-from autoreproduce.config import FLAGS, SPELLED, flags_of
-from autoreproduce.errors import UnknownPriceError, UsageError
+from autoreproduce.config import FLAGS, SECRETS, taken
+from autoreproduce.errors import UnknownPriceError, UsageError, nearest
 from autoreproduce.options import Option, declared
 from autoreproduce.runner.settings import load_settings
 
@@ -69,35 +69,43 @@ Notify = Annotated[
 ]
 
 
-def settings_options(command: str, main: Sequence[str] = ()) -> Callable[[Command], Command]:
+def settings_options(
+    *groups: str, also: Collection[str] = (), main: Sequence[str] = ()
+) -> Callable[[Command], Command]:
     """Makes `function(..., settings, ...)` a Typer command.
 
-    In place of `settings` it has the settings that are declared for the command of that name, in
-    place of a TypedDict of options each of these, and the function is given them as one. Those in
-    `main` matter first, in this order; other options are advanced, and other settings in the panel
-    of their section.
+    In place of `settings` it has the settings of these groups (`config.Facts.groups`), and those
+    that `also` and `main` name; in place of a TypedDict of options each of these, and the function
+    is given them as one. Those in `main` matter first, in this order; other options are advanced,
+    and other settings in the panel of their section.
     """
 
     def decorate(function: Command) -> Command:
         signature = inspect.signature(function, eval_str=True)
+        found = taken(groups, {*also, *main})
+        flags = [flag for flag in found if flag not in signature.parameters]
         parameters: list[inspect.Parameter] = []
-        groups: dict[str, dict[str, Option]] = {}  # parameter -> the options that it takes together
+        asked: dict[str, dict[str, Option]] = {}  # parameter -> the options that it takes together
         for name, own in signature.parameters.items():
             if name == "settings":
-                parameters += [_setting(flag, flag in main) for flag in flags_of(command)]
+                parameters += [_setting(flag, flag in main) for flag in flags]
             elif is_typeddict(own.annotation):
                 options = declared(own.annotation)
-                groups[name] = {each: option for each, (_, option) in options.items()}
-                parameters += [_option(each, *options[each], each in main) for each in groups[name]]
+                asked[name] = {each: option for each, (_, option) in options.items()}
+                parameters += [_option(each, *options[each], each in main) for each in asked[name]]
             else:
                 parameters.append(_own(own, own.name in main))
+        for name in {*also, *main} - {each.name for each in parameters}:
+            close = nearest(name, FLAGS.keys() - SECRETS)
+            fix = f"{close}name a setting that is no secret, or an option that it has"
+            raise UsageError(f"{function.__name__} has no {name}", fix=fix)
         parameters = _with_first(parameters, main)
 
         @functools.wraps(function)
         def wrapped(**given: Any) -> None:
-            values = {name: given.pop(name) for name in flags_of(command)}
+            values = {name: given.pop(name) for name in flags}
             set_here = {name: value for name, value in values.items() if value is not None}
-            for group, options in groups.items():
+            for group, options in asked.items():
                 given[group] = dict(_given(options, given))
             settings = load_settings(set_here, _tell)
             try:
@@ -156,15 +164,14 @@ def _tell(text: str) -> None:
 
 
 def _setting(name: str, main: bool) -> inspect.Parameter:
-    path, field = FLAGS[name]
-    word = SPELLED.get(name, name).replace("_", "-")
-    names = (f"--{word}/--no-{word}",) if field.annotation is bool else (f"--{word}",)
-    kinds = {field.annotation, *get_args(field.annotation)}
-    kind = next((each for each in (bool, int, float, Path) if each in kinds), str)
+    setting = FLAGS[name]
+    word = (setting.facts.word or name).replace("_", "-")
+    names = (f"--{word}/--no-{word}",) if setting.field.annotation is bool else (f"--{word}",)
+    kind = next((each for each in (bool, int, float, Path) if each in setting.kinds), str)
     option = typer.Option(
         *names,
-        help=_help_text(field),
-        rich_help_panel=None if main else PANELS.get(path[0], ADVANCED),
+        help=_help_text(setting.field),
+        rich_help_panel=None if main else PANELS.get(setting.path[0], ADVANCED),
         show_default=False,
     )
     return _keyword(name, Annotated[kind | None, option], None)

@@ -17,7 +17,7 @@ from autoreproduce.cli.options import (
     Trust,
     settings_options,
 )
-from autoreproduce.config import Settings
+from autoreproduce.config import MACHINE, SECRETS, Settings
 from autoreproduce.options import (
     ArxivId,
     DataFolder,
@@ -36,7 +36,20 @@ MAIN = ("arxiv", "paper", "task", "metric", "experiment", "model", "base_url", "
 
 
 @app.command()
-@settings_options("reproduce", (*MAIN, "profile", "data", "out", "require", "solver"))
+@settings_options(
+    *("model", "budget", "method", "sandbox", "papers"),
+    also=(
+        "research_model",
+        "code_model",
+        "record",
+        "time_limit_minutes",
+        "allow_install",
+        "seed",
+        "seeds",
+        "readings_minutes",
+    ),
+    main=(*MAIN, "profile", "data", "out", "require", "solver"),
+)
 def reproduce(
     *,
     asked: ReproduceOptions,
@@ -69,7 +82,11 @@ def reproduce(
 
 
 @app.command()
-@settings_options("plan", ("model", "base_url", "budget", "data"))
+@settings_options(
+    *("model", "papers"),
+    also=("research_model", "gpus"),
+    main=("model", "base_url", "budget", "data"),
+)
 def plan(
     *,
     paper: Annotated[
@@ -100,7 +117,7 @@ def plan(
 
 
 @app.command()
-@settings_options("resume", main=("base_url", "budget", "sandbox", "seeds"))
+@settings_options(also=MACHINE - SECRETS, main=("base_url", "budget", "sandbox", "seeds"))
 def resume(
     *,
     folder: Annotated[Path, typer.Argument(help="a trial's folder")],
@@ -124,7 +141,7 @@ def resume(
 
 
 @app.command()
-@settings_options("graph", main=("lineage", "debug", "refine"))
+@settings_options(also=("coder",), main=("lineage", "debug", "refine"))
 def graph(*, settings: Settings) -> None:
     """Print the method's graph as Mermaid."""
     from autoreproduce.method.workflow import draw
@@ -133,7 +150,11 @@ def graph(*, settings: Settings) -> None:
 
 
 @app.command()
-@settings_options("lineage", (*MAIN[:3], "model", "base_url", "budget", "k", "out"))
+@settings_options(
+    *("model", "papers"),
+    also=("research_model", "record", "lineage_cache", "sandbox", "profile"),
+    main=(*MAIN[:3], "model", "base_url", "budget", "k", "out"),
+)
 def lineage(
     *,
     arxiv: ArxivId = None,

@@ -28,7 +28,11 @@ JUDGING = ("judges", "repeats", "model", "base_url", "budget")
 
 
 @app.command()
-@settings_options("score", ("task", "levels", *JUDGING, "run", "data", "out"))
+@settings_options(
+    *("model", "sandbox", "papers"),
+    also=("time_limit_minutes", "profile", "seeds"),
+    main=("task", "levels", *JUDGING, "run", "data", "out"),
+)
 def score(
     *,
     path: Annotated[
@@ -96,7 +100,7 @@ def _print_claims(
 
 
 @app.command()
-@settings_options("calibrate", JUDGING)
+@settings_options("model", "sandbox", also=("profile",), main=JUDGING)
 def calibrate(
     *,
     tasks: Annotated[list[str], typer.Argument(help="tasks of the benchmark")],

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from autoreproduce.config import FLAGS
 from autoreproduce.errors import UsageError
 
 MOST_PACKAGES, LONGEST_PACKAGE = 500, 200  # of a list; characters of one
@@ -50,43 +51,23 @@ def check_packages(names: Iterable[str], options: Iterable[str] = ()) -> None:
             )
 
 
-# Settings that send data or keys somewhere, weaken what holds programs, say where files are read
-# and written, or what a call costs (at a price of 0 no budget ends anything). No file that somebody
-# else may have written sets one.
-REACHING = frozenset(
-    {
-        "base_url",
-        "api_key",
-        "github_token",
-        "record",
-        "cache_dir",
-        "runs_dir",
-        "mineru_url",
-        "docling_models",
-    }
-    | {"arxiv_api", "arxiv_url", "github_api", "github_url", "semantic_scholar_api"}
-    | {"sandbox", "image", "runtime", "gpus", "price"}
-    | {"build_base", "build_ca_bundle", "build_find_links", "build_constraints"}
-    | {"coder", "from_code", "own_login"}
-)
-_OWN_CODER = re.compile(r"edit|tools|agent:[A-Za-z0-9_-]+")  # by name, and no file
-WALLED = ("auto", "docker", "bubblewrap")  # sandboxes that anybody may name
-
-
 def reaching(settings: Mapping[str, Any], beside: Path | None = None) -> list[str]:
-    """The names among `settings`, as users write them, that are of `REACHING`; a folder of runs
-    below `beside` is not.
+    """The names among `settings`, as users write them, whose values reach outside
+    (`config.Facts.reaches`); a folder of runs below `beside` doesn't.
     """
-    harmless = {"sandbox"} if settings.get("sandbox") in WALLED else set()
-    if _OWN_CODER.fullmatch(str(settings.get("coder") or "edit")):
-        harmless |= {"coder"}
-    harmless |= {name for name in ("from_code", "own_login") if not settings.get(name)}
+    out = [name for name, value in settings.items() if _reaches(name, value)]
     runs = settings.get("runs_dir")
     if beside is not None and isinstance(runs, str):
         top = beside.resolve()
         with suppress(ValueError, OSError):  # no path at all
-            harmless |= {"runs_dir"} if (top / runs).resolve().is_relative_to(top) else set()
-    return [name for name in settings if name in REACHING and name not in harmless]
+            if (top / runs).resolve().is_relative_to(top):
+                out.remove("runs_dir")
+    return out
+
+
+def _reaches(name: str, value: object) -> bool:
+    says = FLAGS[name].facts.reaches if name in FLAGS else None
+    return says is not None and bool(says(value))
 
 
 def named_tape(model: object) -> str | None:
@@ -105,14 +86,10 @@ def tapes_elsewhere(settings: Mapping[str, Any], beside: Path) -> list[str]:
     return found
 
 
-# Limits of a program, which such a file may lower and never raise.
-LOWERED = ("memory_gb", "processes", "disk_gb", "output_kb", "output_mb")
-
-
 def raised(settings: Mapping[str, Any], own: Mapping[str, Any]) -> list[str]:
-    """The names among `settings` of limits that are above the user's `own`. What is no number is
-    left to the settings' own check.
+    """The names among `settings` of limits that such a file may lower (`config.Facts.lowered`) and
+    that are above the user's `own`. What is no number is left to the settings' own check.
     """
-    given = ((name, settings[name]) for name in LOWERED if name in settings)
-    numbers = (pair for pair in given if isinstance(pair[1], int | float))
-    return [name for name, value in numbers if value > own[name]]
+    limits = [name for name, one in FLAGS.items() if one.facts.lowered and name in settings]
+    numbers = [name for name in limits if isinstance(settings[name], int | float)]
+    return [name for name in numbers if settings[name] > own[name]]

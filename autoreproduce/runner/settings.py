@@ -2,7 +2,7 @@
 folder, the user's own, defaults.
 
 The current folder may be somebody else's (a repository that was cloned), so its file sets nothing
-of `handed_over.REACHING`: the same file in the user's configuration may.
+that reaches outside: the same file in the user's configuration may.
 
 The Python API's functions take them by the same names.
 """
@@ -20,7 +20,7 @@ from typing import Any, TypeVar, cast, get_type_hints
 from platformdirs import user_config_path
 from pydantic import ValidationError
 
-from autoreproduce.config import FLAGS, MACHINE, RENAMED, Settings
+from autoreproduce.config import FLAGS, MACHINE, Settings
 from autoreproduce.errors import UsageError, nearest, shown
 from autoreproduce.files.handed_over import raised, reaching, tapes_elsewhere
 from autoreproduce.files.shared import read_plain
@@ -136,7 +136,7 @@ def refuse_sections(given: Mapping[str, Any], named_in: str) -> None:
 
 def flag_of(place: tuple[int | str, ...]) -> str:
     """The name that users write for the field at a path in Settings."""
-    found = next((name for name, (path, _) in FLAGS.items() if path == place[: len(path)]), None)
+    found = next((name for name, one in FLAGS.items() if one.path == place[: len(one.path)]), None)
     return found or ".".join(map(str, place))
 
 
@@ -158,14 +158,13 @@ def _file_settings(path: Path) -> dict[str, Any]:
     return by_flag(found)
 
 
-def by_flag(given: dict[str, Any]) -> dict[str, Any]:
+def by_flag(given: dict[str, Any], section: tuple[str, ...] = ()) -> dict[str, Any]:
     """Sections of a file ([sandbox] build_base = …) by flag; names of no setting as they are."""
+    flags = {one.path: name for name, one in FLAGS.items()}
     flat: dict[str, Any] = {}
     for key, value in given.items():
-        if isinstance(value, dict):
-            flat |= by_flag({RENAMED.get((key, name)) or name: v for name, v in value.items()})
-        else:
-            flat[key] = value
+        here = (*section, key)
+        flat |= by_flag(value, here) if isinstance(value, dict) else {flags.get(here, key): value}
     return flat
 
 

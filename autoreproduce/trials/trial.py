@@ -147,7 +147,7 @@ class Trial(Journal):
         if self.steps:
             refuse_other(self.folder, old, new)
             return False
-        of_models = {f"settings {name}" for name, (path, _) in FLAGS.items() if path[0] == "model"}
+        of_models = {f"settings {name}" for name, one in FLAGS.items() if one.path[0] == "model"}
         refuse_other(self.folder, _without(of_models, old), _without(of_models, new))
         server = (one.inputs.get("server") for one in (self.record, record))
         return old != new or len(set(server)) > 1

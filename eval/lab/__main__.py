@@ -30,7 +30,7 @@ say = partial(print, flush=True)
 
 
 @app.command()
-@settings_options("attacks", main=("model", "base_url", "budget"))
+@settings_options("model", "sandbox", also=("profile",), main=("model", "base_url", "budget"))
 def attacks(
     *,
     tasks: Annotated[list[str], typer.Argument(help="tasks of the benchmark")],
@@ -58,7 +58,7 @@ def attacks(
 
 
 @app.command()
-@settings_options("controls", main=("model", "base_url", "budget"))
+@settings_options("model", "sandbox", main=("model", "base_url", "budget"))
 def controls(
     *,
     names: Annotated[list[str] | None, typer.Argument(help="controls [all]")] = None,
@@ -73,7 +73,7 @@ def controls(
 
 
 @app.command()
-@settings_options("discriminate", main=("seed", "sandbox"))
+@settings_options("sandbox", main=("seed", "sandbox"))
 def discriminate(
     *,
     tasks: Annotated[

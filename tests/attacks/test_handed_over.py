@@ -324,6 +324,7 @@ REACHING_LINES = [
     'image = "evil"\nsandbox = "docker"',
     'github_url = "http://evil.invalid"',
     'build_find_links = "wheels"',
+    'build_debian_packages = "evil"',
     'cache_dir = "cache"',
     'runs_dir = "../elsewhere"',
     'record = "tape.jsonl"',

@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 from autoreproduce.cli.app import BENCH, COMMANDS, GROUPS, app
 from autoreproduce.cli.help import SCREEN
+from autoreproduce.cli.options import settings_options
 from autoreproduce.config import Settings
 from autoreproduce.errors import AutoReproduceError, UsageError
 from autoreproduce.runner.settings import load_settings
@@ -439,6 +440,25 @@ def test_a_bad_variable_of_the_environment_is_one_line(
 ) -> None:
     monkeypatch.setenv(f"AUTOREPRODUCE_{name}", value)
     assert name.lower() in run("bench", "list")
+
+
+@pytest.mark.parametrize(
+    ("groups", "also", "said"),
+    [
+        (["modle"], [], "modle is no group of settings: did you mean model?"),
+        (["model"], ["sede"], "weigh has no sede: did you mean seed?"),
+        ([], ["api_key"], "weigh has no api_key"),
+    ],
+)
+def test_a_command_that_takes_settings_which_there_are_not_is_told_so(
+    groups: list[str], also: list[str], said: str
+) -> None:
+    def weigh(*, settings: Settings) -> None:
+        raise AssertionError(settings)
+
+    with pytest.raises(UsageError) as error:
+        settings_options(*groups, also=also)(weigh)
+    assert said in str(error.value)
 
 
 def test_no_secret_is_a_flag_or_kept() -> None:

@@ -35,9 +35,7 @@ def words(hint: object) -> str:
 
 def setting_options() -> str:
     """The module."""
-    fields = [
-        f"    {name}: {words(field.annotation)} | None\n" for name, (_, field) in FLAGS.items()
-    ]
+    fields = [f"    {name}: {words(one.field.annotation)} | None\n" for name, one in FLAGS.items()]
     return HEAD + "".join(fields)
 
 

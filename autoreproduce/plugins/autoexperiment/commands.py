@@ -17,7 +17,7 @@ app = CommandApp()
 
 
 @app.command()
-@settings_options("dataset")
+@settings_options(also=("cache_dir",))
 def dataset(
     *,
     folder: Annotated[

@@ -18,7 +18,11 @@ TOKEN = "AUTOREPRODUCE_MCP_TOKEN"
 
 
 @app.command()
-@settings_options("mcp", main=("model", "base_url", "budget", "sandbox", "runs_dir"))
+@settings_options(
+    *("model", "sandbox", "papers"),
+    also=("research_model", "code_model", "allow_install", "profile"),
+    main=("model", "base_url", "budget", "sandbox", "runs_dir"),
+)
 def mcp(
     *,
     http: Annotated[
@@ -45,7 +49,7 @@ def mcp(
 
 
 @app.command()
-@settings_options("export", main=("profile", "cache_dir"))
+@settings_options(main=("profile", "cache_dir"))
 def export(
     *,
     kind: Annotated[Literal["inspect", "harbor"], typer.Argument(help="inspect, harbor")],

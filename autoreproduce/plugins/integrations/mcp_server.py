@@ -19,7 +19,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from autoreproduce.config import Settings
+from autoreproduce.config import SECRETS, Settings
 from autoreproduce.errors import AutoReproduceError, TrialError, UsageError
 from autoreproduce.evaluation.judging.submitted_code import SKIPPED
 from autoreproduce.evaluation.report.wording import clean
@@ -51,7 +51,7 @@ Answer = TypeVar("Answer")
 def environment_of(settings: Settings) -> dict[str, str]:
     """The settings that were given, as the variables by which a job reads them; no secrets."""
     flat = settings.flat()
-    named = settings.given() - {"api_key", "github_token"}
+    named = settings.given() - SECRETS
     known = {name: flat[name] for name in named if flat[name] is not None}
     return {f"AUTOREPRODUCE_{name.upper()}": str(value) for name, value in known.items()}
 

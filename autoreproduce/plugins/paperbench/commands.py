@@ -41,7 +41,7 @@ Room = Annotated[
 
 
 @app.command()
-@settings_options("grade", main=("model", "base_url", "budget"))
+@settings_options("model", main=("model", "base_url", "budget"))
 def grade(
     *,
     submission: Annotated[str, typer.Argument(help="a file, folder, archive or git URL; a trial")],
@@ -102,7 +102,7 @@ def grade(
 
 
 @app.command()
-@settings_options("rerun", main=("sandbox",))
+@settings_options("sandbox", also=("time_limit_minutes",), main=("sandbox",))
 def rerun(
     *,
     submission: Annotated[str, typer.Argument(help="a folder, archive or git URL; a trial")],

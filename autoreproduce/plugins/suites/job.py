@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from autoreproduce.config import Settings
+from autoreproduce.config import FLAGS, Settings
 from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.files.handed_over import raised, reaching, tapes_elsewhere
 from autoreproduce.job import FILE as JOB
@@ -27,7 +27,7 @@ from autoreproduce.trials.folders import SCRIPTS, TRIALS, refuse_links
 from autoreproduce.trials.journal import write_soon
 from autoreproduce.trials.summary import read_json
 
-PATHS = ("cache_dir", "runs_dir", "build_ca_bundle", "build_constraints")
+PATHS = [name for name, one in FLAGS.items() if Path in one.kinds]
 MODEL_MINUTES = 60  # of one trial, for the answers of models
 PROGRAMS = 3  # that are fixed until they run: data, method, experiment
 

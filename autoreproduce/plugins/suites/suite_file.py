@@ -21,7 +21,7 @@ from pydantic import (
 )
 
 from autoreproduce.benchmarks import OptionError, benchmark_class, open_benchmark
-from autoreproduce.config import FLAGS, Settings
+from autoreproduce.config import FLAGS, SECRETS, Settings
 from autoreproduce.content import folder
 from autoreproduce.errors import UsageError
 from autoreproduce.files.shared import inside
@@ -50,8 +50,7 @@ Name = Annotated[
 # As --task takes it, such as "Table 1 (left)"; a folder of the suite is called so.
 TaskName = Annotated[str, _named(r"\w[^/\x00-\x1f\x7f]{0,79}", "up to 80 characters and no slash")]
 Seconds = Annotated[float, Field(ge=0, le=1e6)]
-# Secrets come from the environment; the others are set by the runner.
-NOT_SET = {"api_key", "github_token", "runs_dir", "record", "seed"}
+NOT_SET = SECRETS | {name for name, one in FLAGS.items() if one.facts.of_one_trial}
 
 
 class SuitePart(BaseModel):

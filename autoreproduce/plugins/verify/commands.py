@@ -18,7 +18,11 @@ MAIN = ("paper", "arxiv", "experiment", "claims", "run", "metric_from")
 
 
 @app.command()
-@settings_options("verify", (*MAIN, "model", "budget", "sandbox", "seeds", "data", "out"))
+@settings_options(
+    *("model", "sandbox", "papers"),
+    also=("research_model", "record", "audit", "time_limit_minutes", "seed", "readings_minutes"),
+    main=(*MAIN, "model", "budget", "sandbox", "seeds", "data", "out"),
+)
 def verify(
     *,
     code: Annotated[str, typer.Argument(help="a folder, archive, file, or git URL[@commit]")],
@@ -45,7 +49,11 @@ def verify(
 
 
 @app.command()
-@settings_options("audit", (*MAIN[:2], "run", "model", "base_url", "budget"))
+@settings_options(
+    *("model", "papers"),
+    also=("research_model",),
+    main=(*MAIN[:2], "run", "model", "base_url", "budget"),
+)
 def audit(
     *,
     code: Annotated[str, typer.Argument(help="a folder, archive, file, or git URL[@commit]")],

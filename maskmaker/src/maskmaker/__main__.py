@@ -47,7 +47,7 @@ Workers = Annotated[int, typer.Option(min=1, help="proofs at once")]
 
 
 @app.command()
-@settings_options("mask", main=("sandbox",))
+@settings_options("model", "sandbox", also=("retrieval",), main=("sandbox",))
 def mask(
     *,
     repo: Annotated[Path, typer.Argument(help="the repository's folder")],
@@ -122,7 +122,7 @@ def mask(
 
 
 @app.command()
-@settings_options("prove", main=("sandbox",))
+@settings_options("sandbox", main=("sandbox",))
 def prove(
     *,
     folder: Annotated[

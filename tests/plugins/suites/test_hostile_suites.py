@@ -33,6 +33,7 @@ REACHING_SUITES: list[dict[str, Any]] = [
     {"settings": {"sandbox": {"name": "process"}}},
     {"settings": {"price": "0,0,0"}},
     {"settings": {"gpus": "all"}},
+    {"settings": {"build_debian_packages": "evil"}},
     {"settings": {"coder": "agent:../evil.yaml"}},
     {"settings": {"coder": "agent:evil.yaml"}},
     {"variants": {"a": {"settings": {"coder": "agent:codex", "own_login": True}}}},
