@@ -78,6 +78,7 @@ BODY: dict[str, Any] = {
         "maxOutputTokens": 70,
         "thinkingConfig": {"includeThoughts": True, "thinkingLevel": "high"},
     },
+    "x_unknown": {"deep": [1, None]},
 }
 SAID = Said("The answer.", thinking="So.", tool=("read", {"path": "a"}))
 

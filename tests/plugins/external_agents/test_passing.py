@@ -29,6 +29,7 @@ BODIES: dict[str, dict[str, Any]] = {
         "max_tokens": 300,
         "thinking": {"type": "enabled", "budget_tokens": 200},
         "system": [{"type": "text", "text": "Kind.", **MARK}],
+        "x_unknown": {"deep": [1, 2.5, None]},
         "messages": [
             {"role": "user", "content": [{"type": "text", "text": "look", **MARK}], "x": [1, None]},
             {
@@ -54,6 +55,7 @@ BODIES: dict[str, dict[str, Any]] = {
         "store": False,
         "include": ["reasoning.encrypted_content"],
         "reasoning": {"effort": "high", "summary": "auto"},
+        "x_unknown": 1,
         "input": [
             {"role": "user", "content": [{"type": "input_text", "text": "look"}]},
             {"type": "reasoning", "id": "rs", "summary": [], "encrypted_content": "enc-1"},
@@ -67,6 +69,7 @@ BODIES: dict[str, dict[str, Any]] = {
         "temperature": 0.3,
         "max_tokens": 70,
         "reasoning_effort": "low",
+        "x_unknown": [1],
         "messages": [
             {"role": "user", "content": "look"},
             {"role": "assistant", "content": "I do", "reasoning_content": "hm", "x_unknown": [1]},
@@ -117,10 +120,10 @@ REACHING: dict[str, list[dict[str, Any]]] = {
         {"plugins": [{"id": "web"}], "models": ["m:online"], "preset": "web"},  # OpenRouter
         {"compound_custom": {"tools": {"enabled_tools": ["web_search"]}}},  # Groq
         {"extra_body": {"enable_search": True}, "mcp_servers": [{"url": "x"}]},
-        {"service_tier": "priority", "a_new_field": 1},
+        {"service_tier": "priority", "a_new_field": {"with": "webSearch"}},
     ],
-    "responses": [{"service_tier": "priority"}, {"a_new_field": {"on": True}}],
-    "messages": [{"mcp_servers": [{"url": "x"}]}, {"speed": "fast"}, {"a_new_field": 1}],
+    "responses": [{"service_tier": "priority"}, {"a_new_field": {"browsing": True}}],
+    "messages": [{"mcp_servers": [{"url": "x"}]}, {"speed": "fast"}, {"a_connector": 1}],
 }
 OWN: dict[str, list[dict[str, Any]]] = {
     "chat": [

@@ -1,12 +1,14 @@
 """What of an agent's request reaches the provider as it is: nothing that leads past the sandbox.
 
 A provider can search the web, run code, fetch an address or open a file that it holds: an agent in
-a sandbox could so reach the paper's repository. Which words ask for that differs by provider and
-grows, so fields and tools pass by name, and all others are left out.
+a sandbox could so reach the paper's repository. Which tools do that differs by provider and grows,
+so a tool passes by its type, and others are left out. A field that's unknown here passes, unless
+its words speak of such things, or of what another model or service would be paid.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -33,6 +35,13 @@ _FIELDS = {
     "google": """contents tools toolConfig tool_config systemInstruction system_instruction
         generationConfig generation_config safetySettings safety_settings labels""",
 }
+# In the words of providers: search_parameters, enable_search, plugins, mcp_servers, "m:online".
+_REACHING = re.compile(
+    r"search|web|brows|crawl|online|internet|plugin|mcp|connector|retriev|ground|data_?source"
+    r"|knowledge|document|file|ur[il]|assistant|agent|extension|callback|hook|extra_body"
+    r"|models|preset|route|fallback|tier|speed",
+    re.IGNORECASE,
+)
 # Without these the request would mean something else.
 _STORED = (
     "previous_response_id", "conversation", "background", "container", "prompt",
@@ -76,7 +85,11 @@ def allowed(protocol: str, given: Body) -> Body:
     for key in _STORED:
         if given.get(key):
             raise RefusedError("request", f"{key} isn't taken: send the whole conversation")
-    body = {key: value for key, value in given.items() if key in _FIELDS[protocol].split()}
+    body = {
+        key: value
+        for key, value in given.items()
+        if key in _FIELDS[protocol].split() or not _REACHING.search(json.dumps({key: value}))
+    }
     for key in _SAID:
         _refuse_addresses(body.get(key), key)
     if protocol == "google":
