@@ -300,13 +300,14 @@ def with_passwords(settings: Settings) -> tuple[str, ...]:
 
 
 def _absolute(path: Path | None) -> Path | None:
-    return path.resolve() if path is not None else None
+    return path if path is None or str(path).startswith("hf:") else path.resolve()
 
 
 def _content_digest(path: Path) -> str:
     """Of a file's bytes; of a folder, the names and sizes of the files in it."""
-    if not path.exists():  # FOLDER:MAIN
-        return digest(str(path))
+    if not path.exists():
+        folder, _, main = str(path).rpartition(":")  # FOLDER:MAIN, or a data set of the Hub
+        return digest([main, _content_digest(Path(folder))] if folder else str(path))
     if path.is_file():
         return sha256_of(path)[:16]
     files = sorted(each for each in path.rglob("*") if each.is_file())

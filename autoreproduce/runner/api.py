@@ -34,6 +34,7 @@ from autoreproduce.trials.chain import TRIAL
 from autoreproduce.trials.result import read_result
 
 if TYPE_CHECKING:
+    from autoreproduce.benchmarks import Benchmark
     from autoreproduce.runner.attempt import OpenView
     from autoreproduce.runner.score import Scored
     from autoreproduce.task import Task
@@ -89,11 +90,13 @@ def _no_note(text: str) -> None:
 
 
 def reproduce_job(
-    settings: Settings, command: str = "", **options: Unpack[ReproduceOptions]
+    settings: Settings,
+    command: str = "",
+    benchmark: Benchmark | None = None,
+    **options: Unpack[ReproduceOptions],
 ) -> Job:
-    """The Job of `reproduce`, with the task found, or with the experiments of a paper's plan.
-
-    Raises UsageError.
+    """The Job of `reproduce`, with the task found (in a suite's `benchmark`, if one is given), or
+    with the experiments of a paper's plan. Raises UsageError.
     """
     from autoreproduce.runner.find import check_own_profile
 
@@ -129,7 +132,7 @@ def reproduce_job(
             fix="leave one of them out",
         )
     _refuse_foreign_files(out)
-    task, file = asked_task(asked, settings)
+    task, file = asked_task(asked, settings, benchmark)
     return Job(
         task=task,
         settings=settings,
@@ -142,7 +145,9 @@ def reproduce_job(
     )
 
 
-def asked_task(asked: ReproduceOptions, settings: Settings) -> tuple[Task, Path | None]:
+def asked_task(
+    asked: ReproduceOptions, settings: Settings, benchmark: Benchmark | None = None
+) -> tuple[Task, Path | None]:
     """The task that `reproduce` was asked for, and the paper's file. Raises UsageError."""
     from autoreproduce.runner.find import find_or_make_task
     from autoreproduce.runner.preview import which_experiment
@@ -153,7 +158,9 @@ def asked_task(asked: ReproduceOptions, settings: Settings) -> tuple[Task, Path 
         raise which_experiment(arxiv, paper, settings)
     instruction, profile = asked["instruction"], settings.profile
     claims, targets = asked["claims"], asked["targets"]
-    found = find_or_make_task(task, arxiv, paper, metric, instruction, profile, claims, targets)
+    found = find_or_make_task(
+        task, arxiv, paper, metric, instruction, profile, claims, targets, benchmark
+    )
     return found, paper
 
 

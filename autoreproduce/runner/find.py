@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from autoreproduce.benchmarks import Benchmark, open_benchmark
 from autoreproduce.benchmarks.own import OwnTask, OwnTasks
-from autoreproduce.benchmarks.reproducebench.tasks import find_task
 from autoreproduce.claims.user_claims import read_user_claims
 from autoreproduce.errors import UsageError, nearest
 from autoreproduce.files.shared import check_tree
@@ -21,9 +21,11 @@ def find_or_make_task(
     profile: str,
     claims: Sequence[str] = (),
     targets: str = "",
+    benchmark: Benchmark | None = None,
 ) -> Task:
-    """The benchmark's task `name`, or a task of the user's own if --metric is given; `claims` are
-    those of the user, `targets` the place of their task's test targets in its data.
+    """The task `name` of the benchmark (ReproduceBench if none is given), or a task of the user's
+    own if --metric is given; `claims` are those of the user, `targets` the place of their task's
+    test targets in its data.
 
     Raises UsageError if there is neither, or if the paper named is not the task's.
     """
@@ -35,7 +37,7 @@ def find_or_make_task(
                 fix="leave it out, or describe your task with --metric",
             )
         try:
-            task = _benchmark_task(name, arxiv, instruction, profile)
+            task = _benchmark_task(name, arxiv, instruction, profile, benchmark)
         except UsageError as error:
             if paper is None or name is None:
                 raise
@@ -70,7 +72,9 @@ def with_claims(task: Task, claims: Sequence[str]) -> Task:
     return task.model_copy(update={"user_claims": list(claims)}) if claims else task
 
 
-def _benchmark_task(name: str | None, arxiv: str | None, instruction: str, profile: str) -> Task:
+def _benchmark_task(
+    name: str | None, arxiv: str | None, instruction: str, profile: str, benchmark: Benchmark | None
+) -> Task:
     from autoreproduce.papers.arxiv_client import normal_id, without_version
 
     if name is None:
@@ -78,7 +82,7 @@ def _benchmark_task(name: str | None, arxiv: str | None, instruction: str, profi
             "which experiment? Add --task NAME (a data set or method; `autoreproduce bench list` "
             "lists them)"
         )
-    task = find_task(name, profile)
+    task = (benchmark or open_benchmark("reproducebench")).load(name, profile)
     if arxiv is not None and without_version(normal_id(arxiv)) != task.arxiv_id:
         raise UsageError(
             f"task {task.id} is of arXiv {task.arxiv_id}, not {arxiv}",

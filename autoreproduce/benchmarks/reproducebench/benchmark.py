@@ -12,7 +12,7 @@ from autoreproduce.benchmarks.reproducebench.draws import decoy_folder, draw_of,
 from autoreproduce.benchmarks.reproducebench.paired import pair_of
 from autoreproduce.benchmarks.reproducebench.recomputing import recompute
 from autoreproduce.benchmarks.reproducebench.serving import served_by
-from autoreproduce.benchmarks.reproducebench.tasks import load_task, redrawn, targets_of, task_names
+from autoreproduce.benchmarks.reproducebench.tasks import find_task, redrawn, targets_of, task_names
 from autoreproduce.contracts import Submission
 from autoreproduce.sandboxes.counted_run import DECOYS_SHOWN, PUBLISHED, CountedData
 from autoreproduce.sandboxes.setup import SandboxSetup
@@ -50,8 +50,8 @@ class ReproduceBench:
         return task_names()
 
     def load(self, name: str, profile: str) -> Task:
-        """The task with this id. Raises UsageError for an unknown id or profile."""
-        return load_task(name, profile)
+        """The task that answers to this name. Raises UsageError for an unknown name or profile."""
+        return find_task(name, profile)
 
     def prepare(
         self, task: Task, cache: Path, note: Callable[[str], None], given: Path | None = None

@@ -17,7 +17,7 @@ from autoreproduce.content import folder
 from autoreproduce.errors import UsageError
 from autoreproduce.files.handed_over import raised, reaching, tapes_elsewhere
 from autoreproduce.options import File, path_or_none
-from autoreproduce.plugins.suites.suite_file import SuiteFile
+from autoreproduce.plugins.suites.suite_file import PATHS, SuiteFile
 from autoreproduce.plugins.suites.yaml_errors import Place
 from autoreproduce.runner.api_results import Results, read_trials
 from autoreproduce.runner.executors import parse_options
@@ -183,17 +183,11 @@ def _faults(suite: SuiteFile) -> Iterator[Fault]:
 
 def _paths(suite: SuiteFile) -> Iterator[Fault]:
     """The paths that lie elsewhere than beside the file."""
-    beside = suite.folder.resolve()
     named: list[tuple[Place, Any]] = [
         (("options", key), each) for key, each in suite.options.items()
     ]
     for number, task in enumerate(suite.tasks or ()):
-        named += [(("tasks", number, name), getattr(task, name)) for name in ("paper", "data")]
+        named += [(("tasks", number, name), getattr(task, name)) for name in sorted(PATHS)]
     for place, value in named:
-        if isinstance(value, str | Path) and not _lies_below(beside, str(value)):
+        if isinstance(value, str | Path) and not suite.lies_beside(value):
             yield place, f"{str(value)!r} lies elsewhere"
-
-
-def _lies_below(folder: Path, named: str) -> bool:
-    """Never of a name with a null byte, which no path has."""
-    return "\0" not in named and (folder / named).resolve().is_relative_to(folder)

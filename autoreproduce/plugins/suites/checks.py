@@ -28,12 +28,11 @@ def check_models(plan: Plan, finished: Collection[Planned], budget: Budget) -> N
     Raises UsageError that names the variant.
     """
     for name in dict.fromkeys(trial.variant for trial in plan.trials if trial not in finished):
-        settings = plan.settings(name)
         first = next(trial for trial in plan.trials if trial.variant == name)
-        task = plan.tasks.find(first.task, settings.profile).task
+        job = plan.job(first.task, name)
         with plan.suite.naming(name, "model"):
-            choice = choose_model(settings, task, plan.solver(name))
-            choice.check_budget(budget, Budget.parse(settings.budget.total))
+            choice = choose_model(job.settings, job.of_task, job.solver)
+            choice.check_budget(budget, Budget.parse(job.settings.budget.total))
 
 
 def refuse_planted(cache: Path, folder: Path) -> None:

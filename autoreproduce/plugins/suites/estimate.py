@@ -85,11 +85,11 @@ def _estimates(plan: Plan, finished: Collection[Planned]) -> list[Line]:
 
 def _wanted(plan: Plan, planned: Planned) -> TrialKind:
     """The trial as an estimate sees it; what arXiv would give isn't fetched for its length."""
-    profile = plan.settings(planned.variant).identity()["profile"]
-    task = plan.tasks.find(planned.task, profile).task
-    fetched = task.arxiv_id is not None and not plan.settings(planned.variant).papers.offline
+    job = plan.job(planned.task, planned.variant)
+    task, settings = job.of_task, job.settings
+    fetched = task.arxiv_id is not None and not settings.papers.offline
     paper = text_tokens(task.digest) if task.digest and not fetched else None
-    return TrialKind(planned.task, profile, plan.solver(planned.variant), task.writes, paper)
+    return TrialKind(task.id, task.profile, job.solver, task.writes, paper)
 
 
 def _print(head: dict[str, Any], rows: list[Line], workers: int) -> None:

@@ -8,13 +8,14 @@ would look like one.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel
 
+from autoreproduce.config import digest
 from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.files.bounded import parse_json
 from autoreproduce.job import FILE as JOB
@@ -89,11 +90,11 @@ def check(plan: Plan, suite: Path) -> dict[Planned, EndedTrial]:
     done, changed = {}, _changed_outside(plan, suite)
     for planned in plan.trials:
         folder = planned.folder(suite)
-        mark = mark_of(folder)
-        if not mark:
+        if not (then := parts_of(folder)):
             continue
-        if mark.get("digest") != planned.digest:
-            changed[planned] = _difference(mark.get("parts") or {}, plan, planned)
+        if digest(then) != planned.digest:
+            job = plan.job(planned.task, planned.variant, planned.number)
+            changed[planned] = _difference(then, plan.parts(job, planned.variant))
         elif (ended := finished(folder)) is not None and (folder / "report.html").exists():
             done[planned] = ended
     if changed:
@@ -105,30 +106,26 @@ def _changed_outside(plan: Plan, suite: Path) -> dict[Planned, str]:
     """Trials that the plan leaves out and whose variant has changed: it must be one in all rows."""
     ours, found = {trial.folder(suite) for trial in plan.trials}, {}
     like = {trial.variant: trial for trial in plan.trials}
+    now = {name: plan.parts(plan.job(one.task, name), name) for name, one in like.items()}
     for folder in trial_folders(suite):
-        mark = mark_of(folder)
-        if folder in ours or mark.get("variant") not in like:
+        task, variant, number = folder.parts[-3:]
+        if folder in ours or variant not in now or not (then := parts_of(folder)):
             continue
-        same = like[mark["variant"]]
-        if difference := _difference(mark.get("parts") or {}, plan, same, _is_of_variant):
-            other = Planned(mark["task"], mark["variant"], mark["number"], mark["digest"])
-            found[other] = difference
+        if difference := _difference(_of_variant(then), _of_variant(now[variant])):
+            found[Planned(task, variant, int(number), digest(then))] = difference
     return found
 
 
-def _is_of_variant(part: str) -> bool:
-    """True for what must be the same in all trials of a variant."""
-    return not part.startswith("task") and part != "settings seed"
+def _of_variant(parts: dict[str, Any]) -> dict[str, Any]:
+    """What must be the same in all trials of a variant."""
+    known = ("solver", "program", "prompts", "settings")
+    same = {name: value for name, value in parts.items() if name.startswith(known)}
+    return same | {"settings seed": None}
 
 
-def _difference(
-    old: dict[str, Any],
-    plan: Plan,
-    planned: Planned,
-    matters: Callable[[str], bool] = lambda part: True,
-) -> str:
-    new = json.loads(json.dumps(plan.parts(planned.task, planned.variant, planned.number)))
-    pairs = [(key, old.get(key), new.get(key)) for key in sorted({*old, *new}) if matters(key)]
+def _difference(old: dict[str, Any], new: dict[str, Any]) -> str:
+    new = json.loads(json.dumps(new))
+    pairs = [(key, old.get(key), new.get(key)) for key in sorted({*old, *new})]
     return ", ".join(f"{key}: {was!r} → {is_!r}" for key, was, is_ in pairs if was != is_)
 
 
@@ -168,13 +165,19 @@ def trial_folders(suite: Path) -> Iterable[Path]:
     return sorted(path.parent for path in (suite / "trials").glob(f"*/*/*/{JOB}"))
 
 
-def mark_of(folder: Path) -> dict[str, Any]:
-    """Which trial of the suite lies in a folder, with the digest and parts of all that determines
-    it, as its job.json has them; empty of one that was not begun, or of none.
+# As earlier versions, which left the task's id out, called what determines a trial.
+EARLIER = {"task's paper": "paper", "task's data": "data", "carry": "program's carry"}
+
+
+def parts_of(folder: Path) -> dict[str, Any]:
+    """All that determines the trial in a folder (`Plan.parts`), as its job.json has it; empty of
+    one that was not begun, or of none.
     """
-    job = read_json(folder / JOB) if (folder / TRIAL).exists() else None
+    job: Any = read_json(folder / JOB) if (folder / TRIAL).exists() else None
     try:
-        return dict(parse_json((job or {})["more"][PLUGIN]["mark"]))
+        parts = dict(parse_json(job["more"][PLUGIN]["mark"])["parts"])
+        named = {EARLIER.get(str(name), str(name)): value for name, value in parts.items()}
+        return {"task": job["task"]["id"], **named}
     except (KeyError, TypeError, ValueError):
         return {}
 

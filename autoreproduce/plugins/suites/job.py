@@ -14,7 +14,7 @@ from autoreproduce.config import FLAGS, Settings
 from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.files.handed_over import raised, reaching, tapes_elsewhere
 from autoreproduce.job import FILE as JOB
-from autoreproduce.job import File, Job, JobPart, Program
+from autoreproduce.job import File, Job, JobPart
 from autoreproduce.job import read_job as read_stored
 from autoreproduce.plugins.suites.finished_trials import make_folder
 from autoreproduce.plugins.suites.plan import PLUGIN, Plan, Planned
@@ -49,7 +49,7 @@ class SuiteTrial(JobPart):
     task: FolderName
     variant: FolderName
     number: int = Field(ge=1)
-    mark: str = Field(description="all that determines it, with its digest: `Plan.mark`")
+    mark: str = Field(description="all that determines it, as JSON: `Plan.parts`")
     retry_after: tuple[float, ...] = ()
     needs: Needs = Needs()
 
@@ -74,30 +74,18 @@ def job_of(plan: Plan, planned: Planned, folder: Path, command: str, data: Path 
 
     `folder` is the suite's; `data` has published files that the user has.
     """
-    settings = plan.settings(planned.variant, planned.number)
-    found = plan.tasks.find(planned.task, settings.profile)
+    job = plan.job(planned.task, planned.variant, planned.number)
     own = SuiteTrial(
         suite=folder.resolve(),
         task=planned.task,
         variant=planned.variant,
         number=planned.number,
-        mark=plan.mark(planned),
+        mark=json.dumps({"parts": plan.parts(job, planned.variant)}),
         retry_after=tuple(plan.suite.retry_after),
-        needs=_needs(settings, found.task, plan.suite.gpus_per_trial),
+        needs=_needs(job.settings, job.of_task, plan.suite.gpus_per_trial),
     )
-    solver, carry = plan.solver(planned.variant), tuple(plan.suite.carry)
-    return Job(
-        task=found.task,
-        solver=solver,
-        program=Program(code=solver.partition(":")[2], carry=carry) if carry else None,
-        settings=settings,
-        number=planned.number,
-        paper=found.paper,
-        data=found.data or (None if found.task.own else data),
-        out=own.folder,
-        command=command,
-        more={PLUGIN: own},
-    ).fixed()
+    data = job.data or (None if job.of_task.own else data)
+    return job.having(data=data, out=own.folder, command=command, more={PLUGIN: own}).fixed()
 
 
 def write_job(job: Job) -> Path:

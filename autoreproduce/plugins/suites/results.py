@@ -10,11 +10,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from autoreproduce.config import digest
 from autoreproduce.errors import TrialError, UsageError, shown
 from autoreproduce.evaluation.scoring import read_scores
 from autoreproduce.files.csv_text import csv_text
 from autoreproduce.job import now
-from autoreproduce.plugins.suites.finished_trials import ENDED, finished, mark_of, spent_so_far
+from autoreproduce.plugins.suites.finished_trials import ENDED, finished, parts_of, spent_so_far
 from autoreproduce.plugins.suites.plan import Plan
 from autoreproduce.trials.chain import chain_warning
 from autoreproduce.trials.journal import write_whole
@@ -172,7 +173,7 @@ def _write_parquet(table: Path, path: Path) -> None:
 def _row_of_trial(folder: Path, suite: dict[str, Any], task: str, variant: str, number: int) -> Row:
     """One trial's row; what its folder does not contain is None."""
     trial_folder = folder / "trials" / task / variant / str(number)
-    mark, ended = mark_of(trial_folder), read_json(trial_folder / ENDED) or {}
+    parts, ended = parts_of(trial_folder), read_json(trial_folder / ENDED) or {}
     found = TrialSummary(trial_folder)
     result = found.result
     row: Row = dict.fromkeys(COLUMNS)
@@ -185,8 +186,8 @@ def _row_of_trial(folder: Path, suite: dict[str, Any], task: str, variant: str, 
     }
     row |= {
         "folder": str(trial_folder.relative_to(folder)),
-        "digest": mark.get("digest"),
-        "prompts": (mark.get("parts") or {}).get("prompts"),
+        "digest": digest(parts) if parts else None,
+        "prompts": parts.get("prompts"),
         "journal": chain_warning(trial_folder) or None,
     }
     row |= _end_columns(trial_folder, result, ended)
@@ -212,8 +213,6 @@ def _end_columns(folder: Path, result: Result | None, ended: dict[str, Any]) -> 
 
 
 def _task_columns(trial: TrialRecord) -> Row:
-    from autoreproduce.config import digest
-
     task, settings = trial.stored_task(), trial.settings
     settings.pop("seed", None)
     reference = task.reference

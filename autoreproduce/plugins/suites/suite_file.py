@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from pydantic import (
     AfterValidator,
@@ -16,6 +16,7 @@ from pydantic import (
     ConfigDict,
     Field,
     PrivateAttr,
+    create_model,
     field_validator,
     model_validator,
 )
@@ -25,6 +26,9 @@ from autoreproduce.config import FLAGS, SECRETS, Settings
 from autoreproduce.content import folder
 from autoreproduce.errors import UsageError
 from autoreproduce.files.shared import inside
+from autoreproduce.files.unpacking import is_url
+from autoreproduce.options import File, ReproduceOptions, declared
+from autoreproduce.papers.paths import folder_and_main
 from autoreproduce.plugins.suites.yaml_errors import Place, YamlFile, in_plain_words
 from autoreproduce.runner.executors import parse_options
 from autoreproduce.sandboxes import check_name
@@ -50,6 +54,7 @@ Name = Annotated[
 # As --task takes it, such as "Table 1 (left)"; a folder of the suite is called so.
 TaskName = Annotated[str, _named(r"\w[^/\x00-\x1f\x7f]{0,79}", "up to 80 characters and no slash")]
 Seconds = Annotated[float, Field(ge=0, le=1e6)]
+PATHS = {"paper", "data"}  # of a task's line
 NOT_SET = SECRETS | {name for name, one in FLAGS.items() if one.facts.of_one_trial}
 
 
@@ -59,32 +64,34 @@ class SuitePart(BaseModel):
     model_config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
 
 
-class TaskEntry(SuitePart):
-    """A task of the benchmark by name, or, with a metric, one of the user's own as in `reproduce`.
+# A line has the task as its name. The trials, their folders and solvers are the suite's, and what
+# a paper's plan will hold isn't known yet.
+NOT_OF_A_LINE = {"task", "out", "trial", "solver", "experiment"}
+OF_A_LINE: dict[str, Any] = {
+    name: (kind, Field(option.default, description=option.help))
+    for name, (kind, option) in declared(ReproduceOptions).items()
+    if name not in NOT_OF_A_LINE
+}
+_Asked: Any = create_model("_Asked", __base__=SuitePart, **OF_A_LINE)
+
+
+class TaskLine(_Asked):
+    """A task by name, with what else `reproduce` takes of one (`options.ReproduceOptions`).
 
     Paths are relative to the suite's file.
     """
 
     name: TaskName
-    metric: str | list[str] | None = Field(
-        None, description="NAME, NAME:higher or NAME:lower; several in a list"
-    )
-    claims: list[str] = Field([], description="as --claim takes them")
-    arxiv: str | None = None
-    paper: Path | None = None
-    data: Path | None = None
-    instruction: str = ""
 
     @model_validator(mode="before")
     @classmethod
     def _name_alone(cls, given: Any) -> Any:
         return {"name": given} if isinstance(given, str) else given
 
-    @model_validator(mode="after")
-    def _own_has_a_metric(self) -> TaskEntry:
-        if self.metric is None and (self.paper or self.data or self.arxiv):
-            raise ValueError("a task of your own needs its metric: NAME, or NAME:higher")
-        return self
+    @field_validator("metric", "claims", mode="before")
+    @classmethod
+    def _list_of_one(cls, given: Any) -> Any:
+        return [given] if isinstance(given, str) else given
 
 
 class Variant(SuitePart):
@@ -101,7 +108,7 @@ class SuiteFile(SuitePart):
     description: str = ""
     benchmark: str = Field("reproducebench", description="where the tasks' names are looked up")
     options: dict[str, Any] = Field({}, description="of the benchmark, as its own schema has them")
-    tasks: list[TaskEntry] | None = Field(description="names, tasks of one's own, or all (None)")
+    tasks: list[TaskLine] | None = Field(description="names, tasks of one's own, or all (None)")
     variants: dict[Name, Variant] = Field({"default": Variant()}, min_length=1)
     trials: int = Field(
         1,
@@ -147,7 +154,7 @@ class SuiteFile(SuitePart):
 
     @field_validator("tasks")
     @classmethod
-    def _none_twice(cls, tasks: list[TaskEntry] | None) -> list[TaskEntry] | None:
+    def _none_twice(cls, tasks: list[TaskLine] | None) -> list[TaskLine] | None:
         names = [task.name for task in tasks or ()]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
@@ -217,16 +224,47 @@ class SuiteFile(SuitePart):
         except UsageError as error:
             raise self.wrong(("benchmark",), str(error)) from None
 
-    def path(self, named: Path) -> Path:
+    def asked(self, task: str) -> ReproduceOptions:
+        """What `reproduce` is asked for a task: its name, and what its line says. Raises
+        UsageError.
+        """
+        line = next((each for each in self.tasks or () if each.name == task), None)
+        given = line.model_dump(exclude={"name"}, exclude_unset=True) if line else {}
+        for name in PATHS & given.keys():
+            given[name] = self.path(given[name])
+        for name, value in given.items():
+            if check := declared(ReproduceOptions)[name][1].check:
+                given[name] = check(value)
+        given["task"] = task
+        return cast(ReproduceOptions, given)
+
+    def place(self, task: str) -> Place:
+        """Where the file names a task."""
+        names = [each.name for each in self.tasks or ()]
+        return ("tasks", names.index(task)) if task in names else ("tasks",)
+
+    def path(self, named: File) -> Path:
         """What the suite's file calls so: a path is relative to it.
 
         One that says that it lies beside the file must lie there (UsageError).
         """
+        if is_elsewhere(named):
+            return Path(named)
         beside = self.folder.absolute()
-        full = Path(os.path.normpath(beside / named))
-        if full.is_relative_to(beside):
-            inside(beside, full)
+        for part in folder_and_main(self.folder / named) or (self.folder / named,):
+            full = Path(os.path.normpath(part.absolute()))
+            if full.is_relative_to(beside):
+                inside(beside, full)
         return self.folder / named
+
+    def lies_beside(self, named: File) -> bool:
+        """Whether what the file calls so lies beside it, wherever links lead. Never of a name with
+        a null byte, which no path has.
+        """
+        if "\0" in str(named) or is_elsewhere(named):
+            return False
+        parts = folder_and_main(self.folder / named) or (self.folder / named,)
+        return all(part.resolve().is_relative_to(self.folder.resolve()) for part in parts)
 
     def wrong(self, place: Place, what: str) -> UsageError:
         """The error for a field that the schema alone cannot judge."""
@@ -268,6 +306,11 @@ def read_suite(path: Path) -> SuiteFile:
     for name, variant in suite.variants.items():
         _check_settings(suite, ("variants", name, "settings"), variant.settings)
     return suite
+
+
+def is_elsewhere(named: File) -> bool:
+    """True for what is no path: an address that git clones, a data set of the Hub."""
+    return is_url(str(named)) or str(named).startswith("hf:")
 
 
 def _check_settings(suite: SuiteFile, place: Place, settings: dict[str, Any]) -> None:

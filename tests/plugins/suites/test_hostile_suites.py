@@ -19,7 +19,7 @@ from autoreproduce.plugins.suites.api import plan_suite
 from autoreproduce.plugins.suites.clusters.slurm import SUBMITTED, SlurmExecutor
 from autoreproduce.plugins.suites.commands import _print_summary
 from autoreproduce.plugins.suites.job import job_of, read_job, write_job
-from autoreproduce.plugins.suites.plan import Plan, Tasks, parse_changes
+from autoreproduce.plugins.suites.plan import Plan, parse_changes
 from autoreproduce.plugins.suites.run import SuiteRun, SuiteSummary
 from autoreproduce.plugins.suites.suite_file import SuiteFile, read_suite
 from autoreproduce.plugins.suites.view import COLUMNS
@@ -43,6 +43,8 @@ REACHING_SUITES: list[dict[str, Any]] = [
     {"variants": {"a": {"settings": {"github_url": "http://evil.invalid"}}}},
     {"tasks": [{"name": "own", "metric": "mse", "arxiv": "2301.12664", "data": "../data"}]},
     {"tasks": [{"name": "own", "metric": "mse", "paper": "../paper.md"}]},
+    {"tasks": [{"name": "own", "metric": "mse", "paper": "tex:../../paper.md"}]},
+    {"tasks": [{"name": "lsm", "data": "hf:owner/name"}]},
 ]
 
 
@@ -50,13 +52,20 @@ REACHING_SUITES: list[dict[str, Any]] = [
 def test_a_suite_reaches_out_only_if_its_user_trusts_it(
     tmp_path: Path, planted: Path, fields: dict[str, Any]
 ) -> None:
-    file = handed_suite(tmp_path / "s", **fields)
+    (tmp_path / "s" / "tex").mkdir(parents=True)
     (tmp_path / "data").mkdir()
     (tmp_path / "paper.md").write_text("# A paper")
+    file = handed_suite(tmp_path / "s", **fields)
     done = CliRunner().invoke(app, ["suite", str(file), "--dry-run", "--model", "x"])
     assert isinstance(done.exception, UsageError) and not planted.exists()
     assert "s.yaml, line " in str(done.exception) and "add --trust" in str(done.exception)
     assert plan_suite(file, trust=True).trials
+
+
+def test_a_suite_clones_no_paper_before_its_user_trusts_it(tmp_path: Path) -> None:
+    entry = {"name": "own", "metric": "mse", "paper": "https://evil.invalid/paper.git"}
+    with pytest.raises(UsageError, match=r"line \d+: tasks.0.paper: .*lies elsewhere"):
+        plan_suite(handed_suite(tmp_path / "s", tasks=[entry]))
 
 
 def test_a_suite_that_names_a_sandbox_with_walls_needs_no_trust(tmp_path: Path) -> None:
@@ -177,7 +186,7 @@ def test_what_a_suite_names_beside_itself_lies_there(tmp_path: Path, key: str) -
         json.dumps({"name": "s", "tasks": [entry], "settings": {"model": "m"}})
     )
     with pytest.raises(UsageError, match=r"mine.*isn't a file below suite"):
-        Tasks(read_suite(suite / "s.yaml")).find("one", "small")
+        Plan(read_suite(suite / "s.yaml")).job("one", "default")
 
 
 def test_a_suite_has_ten_thousand_trials_of_a_task_at_most() -> None:

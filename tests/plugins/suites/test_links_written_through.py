@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from autoreproduce.benchmarks.reproducebench.tasks import find_task
 from autoreproduce.config import Settings
 from autoreproduce.errors import SandboxError, TrialError
 from autoreproduce.evaluation.tables.write import save_figure
@@ -22,7 +23,6 @@ from autoreproduce.plugins.suites.job import SuiteTrial, read_job, suite_trial, 
 from autoreproduce.plugins.suites.ledger import Ledger
 from autoreproduce.plugins.suites.progress import STATE, write_state
 from autoreproduce.plugins.suites.work import Worker
-from autoreproduce.runner.find import find_task
 from autoreproduce.task import Task
 from autoreproduce.trials.journal import write_whole
 

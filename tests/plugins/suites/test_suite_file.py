@@ -3,6 +3,7 @@
 import inspect
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from records import trial_record
@@ -21,8 +22,10 @@ from autoreproduce.models.budget import Budget
 from autoreproduce.plugins.suites.api import plan_suite
 from autoreproduce.plugins.suites.checks import check_models, check_solvers
 from autoreproduce.plugins.suites.estimate import print_estimate
+from autoreproduce.plugins.suites.job import job_of
 from autoreproduce.plugins.suites.plan import Plan, parse_changes
 from autoreproduce.plugins.suites.suite_file import read_suite
+from autoreproduce.runner.api import reproduce_job
 from autoreproduce.trials.trial import Trial
 
 SHIPPED = sorted([*folder("eval").glob("suites/*.yaml"), *folder("eval").glob("sweeps/*.yaml")])
@@ -42,9 +45,7 @@ def test_each_suite_that_ships_can_be_planned(path: Path) -> None:
         pytest.skip("needs the plugin of its benchmark")
     plan = Plan(read_suite(path))
     plan.choose()
-    assert (
-        len(plan.trials) == len(plan.tasks.names()) * len(plan.suite.variants) * plan.suite.trials
-    )
+    assert len(plan.trials) == len(plan.tasks()) * len(plan.suite.variants) * plan.suite.trials
     assert len({trial.digest for trial in plan.trials}) == len(plan.trials)
     assert plan.suite.name.replace("-", "_") in (path.stem, path.stem.replace("-", "_"))
 
@@ -90,11 +91,8 @@ def test_the_papers_ablations_are_there() -> None:
             "name: a\ntasks: [lsm]\nsettings: {seed: 3}\n",
             "line 3: settings.seed: set first_seed instead",
         ),
-        ("name: a\ntasks:\n - lsm\n - lsn\n", "line 4: tasks.1: unknown task lsn"),
-        (
-            "name: a\ntasks:\n - lsm\n - {name: x, paper: y.md}\n",
-            "line 4: tasks.1: a task of your own needs",
-        ),
+        ("name: a\ntasks:\n - lsm\n - lsn\n", "line 4: tasks.1: no task answers to lsn: did"),
+        ("name: a\ntasks:\n - lsm\n - {name: x, paper: y.md}\n", "line 4: tasks.1: --paper"),
         ("name: a\ntasks:\n - {name: x, metric: m, paper: y.md}\n", "line 3: tasks.0: --paper"),
         ("name: a\ntasks: [lsm, lsm]\n", "line 2: tasks: these are there twice: lsm"),
         ("name: a\ntasks: some\n", "line 2: tasks: give a list"),
@@ -162,14 +160,45 @@ def test_claims_and_several_metrics_reach_the_tasks(tmp_path: Path) -> None:
         "{name: 'Table 1 (left)', metric: [mse, 'zeal'], paper: paper.md, claims: ['zeal = 3 higher']}]"
     )
     (tmp_path / "s.yaml").write_text(f"name: s\ntasks: {entries}\n")
-    tasks = Plan(read_suite(tmp_path / "s.yaml")).tasks
-    assert tasks.find("lsm", "small").task.user_claims == ["relative_l2 = 0.03"]
-    line = tasks.find("Table 1 (left)", "small").task
+    plan = Plan(read_suite(tmp_path / "s.yaml"))
+    assert plan.job("lsm", "default").of_task.user_claims == ["relative_l2 = 0.03"]
+    line = plan.job("Table 1 (left)", "default").of_task
     assert [metric.name for metric in line.metrics] == ["mse", "zeal"]
     assert line.more_metrics[0].direction == "higher"
     (tmp_path / "s.yaml").write_text("name: s\ntasks: [{name: lsm, claims: [nothing]}]\n")
     with pytest.raises(UsageError, match=r"line 2.*cannot be read"):
-        Plan(read_suite(tmp_path / "s.yaml")).tasks.find("lsm", "small")
+        Plan(read_suite(tmp_path / "s.yaml")).job("lsm", "default")
+
+
+LINES: list[tuple[dict[str, Any], bool]] = [  # and whether part.tex is a part of it
+    ({"task": "Darcy"}, False),
+    ({"task": "LSM", "paper": "own/tex/main.tex", "claims": ["relative_l2 = 0.03"]}, False),
+    ({"task": "a", "metric": ["mse"], "paper": "own/tex"}, True),
+    ({"task": "a", "metric": ["mse", "mae"], "paper": "own/tex:main.tex"}, True),
+    (
+        {"task": "a", "metric": ["mse"], "arxiv": "1207.0580", "data": "own", "targets": "y.npy"},
+        True,
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "changes"), LINES)
+def test_a_line_asks_for_what_the_command_asks_for_by_the_same_options(
+    in_folder: Path, options: dict[str, Any], changes: bool
+) -> None:
+    (in_folder / "own/tex").mkdir(parents=True)
+    (in_folder / "own/tex/main.tex").write_text("\\section{P}\\input{part}")
+    (in_folder / "own/tex/part.tex").write_text("We count.")
+    line = {"name" if name == "task" else name: value for name, value in options.items()}
+    plan = plan_of(json.dumps({"name": "s", "tasks": [line]}), in_folder)
+    [trial] = plan.trials
+    job = job_of(plan, trial, in_folder / "out", "", None)
+    alone = reproduce_job(plan.settings("default"), **options).fixed()
+    assert job.decides() == alone.decides()
+    assert (job.paper, job.data, job.task) == (alone.paper, alone.data, alone.task)
+    (in_folder / "own/tex/part.tex").write_text("We count again.")
+    again = plan_of(json.dumps({"name": "s", "tasks": [line]}), in_folder)
+    assert (again.trials != plan.trials) is changes
 
 
 def test_an_instruction_is_added_to_a_task_of_the_benchmark(tmp_path: Path) -> None:
@@ -177,8 +206,8 @@ def test_an_instruction_is_added_to_a_task_of_the_benchmark(tmp_path: Path) -> N
         plan_of(f"name: a\ntasks: [{{name: lsm{more}}}]\n", tmp_path)
         for more in ("", ", instruction: Be brief.")
     )
-    wanted = f"{plain.tasks.find('lsm', 'small').task.instruction}\n\nBe brief."
-    assert told.tasks.find("lsm", "small").task.instruction == wanted
+    was, now = (each.job("lsm", "default").of_task.instruction for each in (plain, told))
+    assert now == f"{was}\n\nBe brief."
     assert plain.trials[0].digest != told.trials[0].digest
 
 

@@ -127,7 +127,29 @@ def test_a_changed_task_or_paper_is_refused_although_unfinished(tmp_path: Path) 
             run(lay_out(tmp_path, how={"calls": 4}), server.base_url)
         file = lay_out(tmp_path)
         (tmp_path / "paper.md").write_text("# Another\n")
-        with pytest.raises(UsageError, match="task's paper"):
+        with pytest.raises(UsageError, match="paper: "):
+            run(file, server.base_url)
+
+
+def test_a_suite_of_an_earlier_version_resumes(tmp_path: Path) -> None:
+    file = lay_out(tmp_path, ("one", "two"))
+    with chat_server([*"7" * 4, Answer(status=401)]) as server:
+        assert run(file, server.base_url, workers=1).exit_code == 4
+    for path in tmp_path.glob("out/trials/*/*/*/job.json"):
+        job = json.loads(path.read_text())
+        own = job["more"]["suites"]
+        parts = json.loads(own["mark"])["parts"]
+        assert parts.pop("task") == own["task"]
+        parts["task's paper"] = parts.pop("paper")
+        head = {name: own[name] for name in ("task", "variant", "number")}
+        own["mark"] = json.dumps({"suite": "counting", **head, "digest": "0", "parts": parts})
+        path.write_text(json.dumps(job))
+    with chat_server(lambda request: "7") as server:
+        summary = run(file, server.base_url)
+        assert (summary.exit_code, summary.snapshot["finished_before"]) == (0, 1)
+        assert len(server.requests) == 2
+        (tmp_path / "paper.md").write_text("# Another\n")
+        with pytest.raises(UsageError, match=r"one · default · 1 and 1 more \(paper: "):
             run(file, server.base_url)
 
 

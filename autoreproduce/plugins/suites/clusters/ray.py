@@ -62,6 +62,11 @@ class RayExecutor(Executor[Job, EndedTrial]):
 
     def submit(self, job: Job) -> None:
         """See Executor."""
+        if job.paper is not None and not job.paper.is_file():
+            raise UsageError(
+                f"{job.paper} is a folder, and a paper travels to Ray's nodes as one file",
+                fix="give it as an archive, such as paper.tar.gz",
+            )
         if suite_trial(job).key not in self.under_way:
             if not self.options.autoscaling:
                 self._check(suite_trial(job).needs)

@@ -159,10 +159,12 @@ class Keeper:
         return TravellingFolder(self.folder / "trials" / key, skip=STAY, last=STEPS)
 
     def _input(self, path: Path | None) -> list[Any] | None:
-        """The parts of a paper or a folder of data in the object store, put there once."""
+        """The parts of a paper or a folder of data in the object store, put there once; none of
+        the Hub's data, which the node fetches.
+        """
         import ray
 
-        if path is None:
+        if path is None or str(path).startswith("hf:"):
             return None
         if path not in self._inputs:
             self._inputs[path] = [ray.put(part) for part in parts_of(path)]
