@@ -304,7 +304,8 @@ def _evaluated(one: Values | Derivation, outputs: Outputs) -> Derived:
         return _read(one, outputs)
     if _is_last_at_key(one) and isinstance(one.of, Values):
         file, key = one.of.file, one.of.key
-        found = Derived((number_at(file, key, outputs.read(file)),), f"{key} in {file}")
+        cell = number_at(file, key, outputs.read(file))
+        found = Derived((cell.number,), f"{key} in {file}", cell.text)
     else:
         parts = [_evaluated(part, outputs) for part in one.operands]
         found = _pairs(one, *parts) if one.take in PAIRS else _taken(one, parts)
@@ -592,7 +593,7 @@ def metrics_from(
             missing.append(str(error))
             continue
         found.metrics[name], found.words[name] = made.value, made.words
-        if derivation.take == "value" and not derivation.then:
+        if (derivation.take == "value" or _is_last_at_key(derivation)) and not derivation.then:
             found.lines[name] = made.read
         if derivation.scale:
             found.scales[name] = derivation.scale

@@ -57,11 +57,11 @@ def numbers_on_line(line: str) -> list[str]:
     return re.findall(rf"(?<![\w.])(?<![\d)]-){_NUMBER}(?![\w])", shown)
 
 
-def groups_of(pattern: str, text: str) -> Iterator[str | None]:
-    """What the one group of a pattern matches, line by line."""
+def groups_of(pattern: str, text: str) -> Iterator[tuple[str | None, str]]:
+    """What the one group of a pattern matches, line by line, and the line."""
     searched = re.compile(pattern)
     lines = (line[:LONGEST_LINE] for line in text.splitlines())
-    return (match[1] for line in lines if (match := searched.search(line)))
+    return ((match[1], line) for line in lines if (match := searched.search(line)))
 
 
 def value_of_text(text: str) -> float | str:
@@ -127,7 +127,7 @@ def numbers_after(word: str, text: str) -> list[Fit]:
     return [one for one in fits if one.rank == rank]
 
 
-def number_after(place: str, word: str, text: str) -> float | None:
+def number_after(place: str, word: str, text: str) -> Fit | None:
     """The number that follows the word; None without one. Raises CommandError, which names the
     file `place`, where it fits different numbers.
     """
@@ -149,7 +149,7 @@ def number_after(place: str, word: str, text: str) -> float | None:
                 f"the one that is meant, as {place}:#{best[-1].line}.1 for the first number "
                 "of a line, or by a pattern"
             )
-    return best[-1].value
+    return best[-1]
 
 
 def _fits(key: str, text: str) -> Iterator[Fit]:

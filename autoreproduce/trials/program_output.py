@@ -157,21 +157,22 @@ def cells_at(
     return [Cell(_number(f"{name}: {key}", value, nth), shown) for value, shown in found]
 
 
-def number_at(file: str, key: str, text: str) -> float:
-    """The last number at the key of FILE:KEY. Raises CommandError where there is none."""
+def number_at(file: str, key: str, text: str) -> Cell:
+    """The last number at the key of FILE:KEY, with its line. Raises CommandError without one."""
     place = f"--metric-from {file}:{key}"
     try:
         found = _in_rows(file, text, key, {})
     except CommandError as error:
         raise CommandError(f"{place}: {error}") from None
     if found is None and (pattern := pattern_of(key)):
-        found = [(one, "") for one in groups_of(pattern, text) if one]
-    elif found is None and (number := number_after(file, key, text)) is not None:
-        found = [(number, "")]
+        found = [(one, line) for one, line in groups_of(pattern, text) if one]
+    elif found is None and (fit := number_after(file, key, text)) is not None:
+        found = [(fit.value, fit.text)]
     if not found:
         raise CommandError(f"{place}: there is no such key with a number")
     several = kind_of(file) == ".json" and len(found) > 1
-    return _number(place, [value for value, _ in found] if several else found[-1][0], None)
+    value = [value for value, _ in found] if several else found[-1][0]
+    return Cell(_number(place, value, None), found[-1][1])
 
 
 def ended(file: str, key: str, text: str) -> None:
@@ -535,8 +536,8 @@ def _after_words(name: str, text: str, key: str, where: Where) -> list[Found]:
         raise CommandError(f"no line of {name} says {shown}, and no table in it has {key!r}")
     found: list[Found]
     if pattern := pattern_of(key):
-        texts = groups_of(pattern, "\n".join(kept))
-        found = [(one, one) for one in texts if one is not None and not _is_empty(one)]
+        pairs = groups_of(pattern, "\n".join(kept))
+        found = [(one, line) for one, line in pairs if one is not None and not _is_empty(one)]
     else:
         found = [(one.value, one.text.strip()) for one in numbers_after(key, "\n".join(kept))]
     if not found:
