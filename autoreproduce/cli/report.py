@@ -19,6 +19,7 @@ from autoreproduce.evaluation.report.wording import clean
 from autoreproduce.extensions import found_at, table
 from autoreproduce.trials.chain import chain_warning
 from autoreproduce.trials.journal import write_whole
+from autoreproduce.trials.trial import read_record
 
 if TYPE_CHECKING:
     from autoreproduce.trials.trial import Trial
@@ -123,6 +124,7 @@ def write_badge(folder: Path) -> str:
     found = gather(folder, versions=False)
     outcome = found.result
     if outcome is None or not outcome.seal:
+        read_record(folder)  # raises, of an earlier version's folder, what it is
         raise UsageError(
             f"{folder} holds no trial that has ended", fix="finish it: autoreproduce resume FOLDER"
         )

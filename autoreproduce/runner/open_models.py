@@ -108,6 +108,14 @@ def choose_model(
 
     `tape` is where the file of `tape:FILE` lies, seen from wherever a trial is resumed.
     """
+    choice = _chosen(settings, task, solver, tape)
+    coder = choice.settings.method.coder or EDIT
+    who = "a tape" if choice.replayed and coder == EDIT else ""
+    check_from(choice.settings, task, solver, coder, who)
+    return choice
+
+
+def _chosen(settings: Settings, task: Task, solver: str, tape: Path | None) -> ModelChoice:
     needs = needs_of(solver)
     refuse_lacking(task, solver, needs)
     check_coder(settings, task, solver)
@@ -133,7 +141,6 @@ def choose_model(
     code = research if same else open_model(settings, settings.model.code or name)
     if settings.method.coder is None:
         settings = settings.having(coder=default_coder(settings, task, solver, code))
-    check_from(settings)
     opened = Models(research, code, settings.model.research or name, settings.model.code or name)
     names = dict.fromkeys((opened.research_name, opened.code_name))
     free = "; ".join(filter(None, (why_free(each, settings) for each in names)))

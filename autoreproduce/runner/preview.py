@@ -31,7 +31,7 @@ from autoreproduce.runner.estimate import (
 )
 from autoreproduce.runner.open_models import check_names
 from autoreproduce.solvers import refuse_faulty
-from autoreproduce.solvers.coders import check_coder, check_from
+from autoreproduce.solvers.coders import TOOLS, check_coder, check_from
 
 if TYPE_CHECKING:
     from autoreproduce.config import Settings
@@ -99,7 +99,7 @@ def preview_job(job: Job) -> Preview:
         return preview_paper(source, job.settings, job.experiments)
     refuse_faulty(job.solver)
     check_coder(job.settings, job.of_task, job.solver)
-    check_from(job.settings)
+    check_from(job.settings, job.of_task, job.solver, job.settings.method.coder or TOOLS)
     return preview_trial(job.of_task, job.settings, job.solver, job.paper)
 
 

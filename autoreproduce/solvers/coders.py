@@ -47,18 +47,24 @@ def default_coder(settings: Settings, task: Task, solver: str, model: Any) -> st
     return TOOLS
 
 
-def check_from(settings: Settings) -> None:
-    """Raise UsageError for `--from` with a coder that begins with nothing."""
-    if settings.method.from_code and settings.method.coder in (None, EDIT):
-        raise UsageError(
-            "--from gives code to a coder, and the EDIT loop begins with nothing",
-            fix="add --coder tools or --coder agent:NAME, or hold the code against its paper with "
-            "autoreproduce verify CODE",
-        )
+def check_from(settings: Settings, task: Task, solver: str, coder: str, who: str = "") -> None:
+    """Raise UsageError for `--from` without code there, or with a coder that begins with nothing.
+    `who`: what answers in a coder's place.
+    """
     source = settings.method.from_code
-    if source and not is_url(source) and not Path(source).exists():
+    if not source:
+        return
+    if not is_url(source) and not Path(source).exists():
         fix = "name a folder, an archive or a git URL"
         raise UsageError(f"--from {source}: there is no such file or folder", fix=fix)
+    if not takes_coder(solver, task):
+        who = f"the solver {solver}"
+    if who or coder == EDIT:
+        fix = "add --coder tools or --coder agent:NAME, or hold the code against its paper with "
+        raise UsageError(
+            f"--from gives code to a coder, and {who or 'the EDIT loop'} begins with nothing",
+            fix="leave --from out" if who else f"{fix}autoreproduce verify CODE",
+        )
 
 
 def check_coder(settings: Settings, task: Task, solver: str) -> None:

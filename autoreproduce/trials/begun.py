@@ -41,7 +41,7 @@ def refuse_foreign(
     if trust or was_begun_here(cache, folder) or not _holds_anything(folder):
         return
     raise UsageError(
-        f"{folder} was not begun here, so nothing of it is resumed or built on",
+        f"{folder} was not begun here, or was moved since, so nothing of it is resumed or built on",
         fix="look at it first: a trial is resumed by `autoreproduce resume FOLDER --trust`; else "
         "move it away, or name another folder (--out, or AUTOREPRODUCE_RUNS_DIR)",
     )

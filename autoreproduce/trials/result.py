@@ -25,7 +25,6 @@ from autoreproduce.trials.measurement import Measurement
 from autoreproduce.trials.steps import Amount, Count
 
 LOOK_LOST = "look_lost"  # in `details`: which broken connection cost the last look
-EARLIER_FORM = "outcome.json"  # what earlier versions wrote in its place
 
 
 class Cost(BaseModel):
@@ -163,13 +162,3 @@ def read_result(folder: Path) -> Result | None:
             f"{path} is damaged ({' '.join(why.split())[:200]})",
             fix="remove it, and the same command makes it anew",
         ) from None
-
-
-def earlier_form(folder: Path) -> str:
-    """A line on a folder whose end an earlier version wrote in another form; "" for any other."""
-    if (folder / RESULT).exists() or not (folder / EARLIER_FORM).exists():
-        return ""
-    return (
-        f"{EARLIER_FORM} is of an earlier version and isn't read: the command that made this trial "
-        f"writes {RESULT} from its journal, without asking a model again"
-    )

@@ -18,7 +18,7 @@ from autoreproduce.job import FILE as JOB
 from autoreproduce.trials.chain import TRIAL
 from autoreproduce.trials.folders import trials_below
 from autoreproduce.trials.metrics_file import MAX_BYTES
-from autoreproduce.trials.result import Result, earlier_form, read_result
+from autoreproduce.trials.result import Result, read_result
 from autoreproduce.trials.trial import TrialRecord, read_record
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -47,8 +47,6 @@ class TrialSummary:
     @cached_property
     def result(self) -> Result | None:
         """How it ended, None too of one that has not."""
-        if earlier := earlier_form(self.folder):
-            self.problems.append(f"{earlier}.")
         try:
             return read_result(self.folder)
         except (OSError, TrialError) as error:

@@ -300,6 +300,12 @@ def test_a_slip_ends_with_2_and_help_with_0() -> None:
         ),
         ([*OWN, "--coder", "tool", "--dry-run"], "did you mean tools?"),
         ([*OWN, "--coder", "tools", "--from", "nowhere", "--dry-run"], "no such file or folder"),
+        (["--task", "Darcy", "--model", "tape", "--from", "nowhere"], "no such file or folder"),
+        (["--task", "Darcy", "--model", "tape", "--from", "."], "and a tape begins with nothing"),
+        (
+            ["--task", "Darcy", "--solver", "reference", "--from", "."],
+            "and the solver reference begins with nothing",
+        ),
         (["--task", "Darcy", "--k", "99"], "setting k"),
         ([*OWN, "--seed", "-1"], "setting seed: "),
         ([*OWN, "--temperature", "nan"], "setting temperature: "),

@@ -102,7 +102,8 @@ def test_the_bell_rings_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_an_address_that_is_none_is_refused_before_anything_begins() -> None:
-    for command in (["reproduce", "--task", "lsm"], ["suite", "reproducebench"]):
+    commands = ["reproduce --task lsm", "suite reproducebench", "verify . --paper paper.md"]
+    for command in map(str.split, commands):
         error = CliRunner().invoke(app, [*command, "--notify", "mailto:me"]).exception
         assert isinstance(error, UsageError) and "write bell, or an address" in str(error)
 

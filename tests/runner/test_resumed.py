@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from autoreproduce.cli.app import app
+from autoreproduce.cli.report import write_badge
 from autoreproduce.config import Settings
 from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.job import Job, Program, read_job, task_digest
@@ -95,6 +96,7 @@ def test_a_folder_of_an_earlier_version_gets_one_line(tmp_path: Path) -> None:
     for look in (
         lambda: resumed(tmp_path / "t", load_settings({})),
         lambda: Trial.read(tmp_path / "t"),
+        lambda: write_badge(tmp_path / "t"),
     ):
         with pytest.raises(TrialError, match="made by an earlier version"):
             look()
@@ -121,7 +123,7 @@ def test_a_job_that_was_altered_is_no_longer_ours_and_reads_no_file_of_ours(
     program = {"code": "x", "requirements": str(secret), "beside": [str(secret)]}
     named = program if name == "program" else str(secret)
     file.write_text(json.dumps({**json.loads(file.read_text()), name: named}))
-    with pytest.raises(UsageError, match="was not begun here"):
+    with pytest.raises(UsageError, match="was not begun here, or was moved since"):
         resumed(tmp_path / "trial", load_settings({}))
     if name == "data":
         with pytest.raises(UsageError, match="with --data"):

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from autoreproduce.cli.help import CommandApp
-from autoreproduce.cli.options import DryRun, Json, Require, settings_options
+from autoreproduce.cli.options import DryRun, Json, Notify, Require, settings_options
 from autoreproduce.cli.reproduce import end_of_trial
 from autoreproduce.config import Settings
 from autoreproduce.options import ArxivId, PaperFile, path_or_none
@@ -30,6 +30,7 @@ def verify(
     settings: Settings,
     require: Require = None,
     dry_run: DryRun = False,
+    notify: Notify = None,
     json: Json = False,
 ) -> None:
     """Run code that you have, and check it against its paper."""
@@ -45,7 +46,7 @@ def verify(
     job = verify_job(code, settings, command_line(), **asked)
     by_model = not job.of_program.metric_from
     view = terminal_view(json, settings.runs_dir, job.solver) if by_model else None
-    end_of_trial(verified(job, view), json, another_trial(job), require)
+    end_of_trial(verified(job, view), json, another_trial(job), require, notify)
 
 
 @app.command()
