@@ -402,9 +402,12 @@ class LearntContext:
 
     def __init__(self, journal: Journal, model_name: str) -> None:
         self._journal, self._name = journal, model_name
-        self._found = [
-            each for each in _findings(journal.folder / CONTEXT_FILE) if each["model"] == model_name
-        ]
+
+    @property
+    def _found(self) -> list[dict[str, Any]]:
+        """What any agent found of this model: one finds it for all."""
+        found = _findings(self._journal.folder / CONTEXT_FILE)
+        return [each for each in found if each["model"] == self._name]
 
     def tokens(self) -> int | None:
         """The context for the step that comes next; None if nothing is known."""
@@ -430,13 +433,8 @@ class LearntContext:
         if tokens < SMALLEST_CONTEXT:
             return False
         finding = {"model": self._name, "from_step": self._journal.position, "tokens": tokens}
-        self._found.append(finding)
-        others = [
-            each
-            for each in _findings(self._journal.folder / CONTEXT_FILE)
-            if each["model"] != self._name
-        ]
-        self._journal.write(CONTEXT_FILE, json.dumps([*others, *self._found], indent=1))
+        known = _findings(self._journal.folder / CONTEXT_FILE)
+        self._journal.write(CONTEXT_FILE, json.dumps([*known, finding], indent=1))
         return True
 
 

@@ -65,8 +65,12 @@ def emptiness(text: str, finish: str, called: Sequence[str]) -> tuple[str, str]:
         return f"only called tools ({', '.join(called)}), which this prompt doesn't offer", (
             "start the server without its tool parser, or name another --model"
         )
-    why = " at the limit on their length, as of a model that thinks" if finish == "length" else ""
-    return f"were empty{why}", fix
+    if finish == "length":
+        return "were empty at the limit on their length, as of a model that thinks", fix
+    return "were empty", (
+        "a server may do so with a prompt beyond its context (LM Studio): load the model with a "
+        "longer one, or give --context-tokens; or name another --model"
+    )
 
 
 def message_text(message: BaseMessage) -> str:

@@ -30,10 +30,11 @@ _CONTEXT = re.compile(
     rf"|{_PROMPT}[^.\n]{{0,90}}(?:too (?:long|large|big)|longer than|超长)"
     rf"|{_PROMPT}(?=[^.\n]*(?:token|length|text))[^.\n]{{0,90}}"
     r"(?:exceed|more than|\d ?> ?\d|must (?:be|have) (?:<|less|fewer|at most|under))"
-    r"|max(?:imum)?[ _-](?:prompt|input|model)[ _-](?:length|len|tokens)"
+    r"|max(?:imum)?[ _-](?:prompt|input|model|seq)[ _-](?:length|len|tokens)|n_keep[^\n]{0,40}n_ctx"
     r"|range of input length|exceed max_num_tokens|input token count|model token limit"
     r"|too many (?:total |input |prompt )*(?:tokens|text bytes)"
-    r"|room for \d+ tokens|string with maximum length \d{6,}|expected maxLength: \d+, actual"
+    r"|tokens must be at least 1, got -\d|room for \d+ tokens|string with maximum length \d{6,}"
+    r"|expected maxLength: \d+, actual"
     rf"|reduce (?:the |your )?(?:length|size|number)[^.\n]{{0,40}}{_PROMPT}",
     re.IGNORECASE,
 )
@@ -56,10 +57,12 @@ _TOO_LONG = {  # OpenAI's, llama.cpp's, Anthropic's, GitHub's
 }
 _LIMIT = re.compile(
     r"(?:<= ?|(?:length|window|size|limit|maximum|context|room for|only|up to|max input tokens"
-    r"|exceeds?|than|under)\b[^\d.\n]{0,40})"
+    r"|exceeds?|than|under|max)\b[^\d.\n]{0,40})"
     r"(\d[\d,]*)|(\d[\d,]*)(?: tokens?)? max",
     re.IGNORECASE,
 )
+# numbers that are none of tokens: characters, a batch, MiniMax's code
+_NO_LIMIT = re.compile(r"maxLength: ?\d+|batch size\D{0,9}\d+|\(2013\)")
 NO_CHOICE = "no_choice"  # `wire`'s code for a 200 without any; its own status is made up
 _NO_CREDIT = re.compile(
     r"\A(?:insufficient_quota|billing_hard_limit_reached|billing_not_active|billing_error)\Z"
@@ -85,8 +88,9 @@ _STATUS = {
     401: ("refused the key", "set the provider's key variable, or AUTOREPRODUCE_API_KEY"),
     403: ("does not permit this call", "check what the key may do, and the model's name"),
     404: ("does not know this model or address", "check --model and --base-url"),
-    408: ("took too long, retries included", f"wait, {_AGAIN}"),
-    429: ("limits the rate, retries included", f"wait, {_AGAIN}"),
+    407: ("is behind a proxy that wants a login", "name it as http://USER:PASSWORD@HOST:PORT"),
+    408: ("took too long", f"wait, {_AGAIN}"),
+    429: ("limits the rate", f"wait, {_AGAIN}"),
 }
 _REFUSED = (
     "refused the request",
@@ -133,12 +137,12 @@ def explain(error: Exception, model: Any) -> ModelError | None:
     if _is(error, _UNFIT):
         return odd_answer(_cause(error), model)
     if NO_CHOICE in _codes(error):
-        what = f"{_address(model)} sent an answer without a choice, retries included"
+        what = f"{_address(model)} sent an answer without a choice{_retries(error)}"
         return ModelError(what, fix=f"wait, {_AGAIN}")
     if status is not None:
-        what, fix = _by_status(status, words, is_without_credit(status, _answered(error)))
+        what, fix = _by_status(error, status, words)
         if (asked := retry_after(error) or 0) > LONG_WAIT and may_pass(error):
-            what, fix = f"{what}; it asks to wait {_duration(asked)}", f"wait, {_AGAIN}"
+            what, fix = f"{what}; it asks to wait {duration(asked)}", f"wait, {_AGAIN}"
         found = ModelError(f"{_address(model)} {what}", fix=fix, retryable=may_pass(error))
         told = "\n".join(_texts(_answered(error)))
         found.refuses_tools = status not in (401, 403, 429) and bool(_NO_TOOLS.search(told))
@@ -151,7 +155,7 @@ def _without_status(error: Exception, words: str, model: Any) -> ModelError | No
     where = _address(model)
     if _is(error, _TIMEOUTS):
         fix = "try later, or raise --request-timeout"
-        return ModelError(f"{where} did not answer in time, retries included", fix=fix)
+        return ModelError(f"{where} did not answer in time{_retries(error)}", fix=fix)
     if _is(error, _UNREACHABLE):
         fix = "is it running, is --base-url right, is there a network?"
         return ModelError(f"{where} cannot be reached ({_cause(error)})", fix=fix)
@@ -204,7 +208,7 @@ def _seconds(header: str, now: str) -> float:
         return until - time.time()
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """As people say it, with the time of day at its end."""
     minutes = math.ceil(seconds / 60)
     hours, days = minutes // 60, minutes // 1440
@@ -289,9 +293,10 @@ def _limit_in(said: Any) -> int | None:
     inner = said.get("error", said) if isinstance(said, dict) else None
     if isinstance(inner, dict) and type(inner.get("n_ctx")) is int:  # llama.cpp's
         return int(inner["n_ctx"])
-    words = "\n".join(_texts(said)).replace("[1, ", "<= ")
-    words = re.sub(r"maxLength: ?\d+", "", words)  # in characters
-    found = re.findall(r"\d ?> ?(\d[\d,]*)|tokens > (\d[\d,]*)", words) or _LIMIT.findall(words)
+    words = _NO_LIMIT.sub("", "\n".join(_texts(said)).replace("[1, ", "<= "))
+    told = re.findall(r"n_ctx[: =(]{1,4}(\d[\d,]*)()", words)  # LM Studio's, beside what's asked
+    told = told or re.findall(r"\d ?> ?(\d[\d,]*)|tokens > (\d[\d,]*)", words)
+    found = told or _LIMIT.findall(words)
     found = [one or two for one, two in found]
     counts = [int(each.replace(",", "")) for each in found]
     counts = [count for count in counts if 256 <= count <= 10**8]
@@ -306,13 +311,13 @@ def is_without_credit(status: int, said: Any) -> bool:
     return status == 402 or told
 
 
-def _by_status(status: int, words: str, no_credit: bool) -> tuple[str, str]:
+def _by_status(error: Exception, status: int, words: str) -> tuple[str, str]:
     """What the provider does that answers so, and the fix."""
     answer = f"({status}: {words})" if words else f"({status})"
-    if no_credit:
+    if is_without_credit(status, _answered(error)):
         return f"has no credit left for this key {answer}", f"add credit, {_AGAIN}"
     if status >= 500:
-        return f"fails, retries included {answer}", f"wait, {_AGAIN}"
+        return f"fails{_retries(error)} {answer}", f"wait, {_AGAIN}"
     if 300 <= status < 400:
         return f"redirects to another address ({status})", "give that with --base-url"
     if words.startswith(A_PAGE) and status not in (408, 429):
@@ -321,7 +326,17 @@ def _by_status(status: int, words: str, no_credit: bool) -> tuple[str, str]:
         )
     wrong_key = status in (400, 403) and _WRONG_KEY.search(words)
     what, fix = _STATUS.get(401 if wrong_key else status, _REFUSED)
-    return f"{what} {answer}", fix
+    return f"{what}{_retries(error)} {answer}", fix
+
+
+def _retries(error: BaseException) -> str:
+    """What is said of a call that its client made more than once."""
+    for each in _chain(error):
+        with suppress(AttributeError, RuntimeError):  # httpx's errors may have none
+            asked: Any = each
+            if asked.request.headers.get("x-stainless-retry-count", "0") != "0":
+                return ", retries included"
+    return ""
 
 
 def _raised_in_client(error: Exception) -> bool:

@@ -6,6 +6,7 @@ Nothing that a server sends raises here: what has another form is passed over.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -191,14 +192,23 @@ def _merge_call(calls: list[Body], part: Body) -> None:
     given = part.get("function")
     function: Body = given if isinstance(given, dict) else {}
     if not known:
-        calls.append({"type": "function", **part, "function": {"arguments": "", **function}})
+        arguments = _text_of(function.get("arguments"))
+        function = {**function, "arguments": arguments}
+        calls.append({"type": "function", **part, "function": function})
         return
     held = known[0]["function"]
     for key, value in function.items():
         if key == "arguments":
-            held[key] = str(held.get(key) or "") + str(value or "")
+            held[key] = str(held.get(key) or "") + _text_of(value)
         elif value:
             held[key] = value
+
+
+def _text_of(arguments: Any) -> str:
+    """A tool's arguments, or a part of them, as text; some servers send the object itself."""
+    if isinstance(arguments, str):
+        return arguments
+    return "" if arguments is None else json.dumps(arguments)
 
 
 def assembled(pieces: Iterable[bytes]) -> Body | None:

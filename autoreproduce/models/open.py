@@ -161,6 +161,7 @@ __all__ = [
     "rough_tokens",
     "sees_pictures",
     "storable",
+    "tell_of_waits",
 ]
 
 LARGEST_ANSWER = 4 * 2**20  # bytes; the longest answers of today are well below one million
@@ -332,9 +333,10 @@ def _checked_key(variable: str, key: str) -> str:
 def _initialised(provider: str, model: str, options: dict[str, Any]) -> BaseChatModel:
     import httpx2
 
+    listeners: list[Callable[[str], None]] = []
     try:
         if provider == "openai" or provider in _OPENAI_KIN:
-            options |= {"http_client": _client(provider, options["timeout"])}
+            options |= {"http_client": _client(provider, options["timeout"], listeners)}
             # never asked: the default would read the machine's proxies, and fail on some; this one
             # trusts no certificate
             trusts_none = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -364,18 +366,38 @@ def _initialised(provider: str, model: str, options: dict[str, Any]) -> BaseChat
         import anthropic
 
         own: Any = opened
-        client = _client(provider, options["timeout"])
+        client = _client(provider, options["timeout"], listeners)
         vars(own)["_client"] = anthropic.Anthropic(**own._client_params, http_client=client)
+    object.__setattr__(opened, _LISTENERS, listeners)
     return opened
 
 
-def _client(provider: str, seconds: float) -> httpx2.Client:
+_LISTENERS = "told_of_waits"
+
+
+def tell_of_waits(model: Any, note: Callable[[str], None]) -> None:
+    """Have `note` called with a line where the model's server asks for a wait of over half a
+    minute, which its client takes.
+    """
+    getattr(model, _LISTENERS, []).append(note)
+
+
+def _client(
+    provider: str, seconds: float, listeners: Sequence[Callable[[str], None]]
+) -> httpx2.Client:
     """A new client for each model, so that no trial waits for another. It follows no redirect."""
     from autoreproduce.files.http_limits import limited_client
     from autoreproduce.models.wire import CorrectingTransport
 
+    def note(text: str) -> None:
+        for each in listeners:
+            each(text)
+
     return limited_client(
-        seconds, LARGEST_ANSWER, proxy=_proxy(provider), around=CorrectingTransport
+        seconds,
+        LARGEST_ANSWER,
+        proxy=_proxy(provider),
+        around=lambda inner: CorrectingTransport(inner, note),
     )
 
 

@@ -10,14 +10,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from typing import Any
 
 import httpx2
 
 from autoreproduce.files.bounded import parse_json
-from autoreproduce.models.errors import NO_CHOICE, is_context_error, is_without_credit, wait_in
+from autoreproduce.models.errors import (
+    LONG_WAIT,
+    NO_CHOICE,
+    duration,
+    is_context_error,
+    is_without_credit,
+    wait_in,
+)
 from autoreproduce.models.events import Body, assembled
 
 # An error's code, type or status, in whichever words, to the HTTP status that it stands for.
@@ -46,14 +53,25 @@ LONGEST_WAIT = 120.0  # seconds that a client waits; Anthropic's own would wait 
 
 
 class CorrectingTransport(httpx2.BaseTransport):
-    """The transport `inner`, whose answers have the protocol's form."""
+    """The transport `inner`, whose answers have the protocol's form. `note` is told of each wait
+    that is long for whoever watches.
+    """
 
-    def __init__(self, inner: httpx2.BaseTransport) -> None:
-        self._inner = inner
+    def __init__(
+        self, inner: httpx2.BaseTransport, note: Callable[[str], None] = lambda text: None
+    ) -> None:
+        self._inner, self._note = inner, note
         self._streaming: set[str] = set()  # paths whose server answers in streams alone
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         """The answer. One that the client asked to stream is left as it is if it's no error."""
+        answer = self._answered(request)
+        asked, stays = wait_in(answer.headers) or 0, answer.headers.get("x-should-retry") == "false"
+        if answer.status_code >= 400 and asked > LONG_WAIT and not stays:
+            self._note(f"{request.url.host} asks to wait {duration(asked)}")
+        return answer
+
+    def _answered(self, request: httpx2.Request) -> httpx2.Response:
         asked = _json_of(request.read()) if request.method == "POST" else None
         if not isinstance(asked, dict):
             return self._inner.handle_request(request)
@@ -122,6 +140,8 @@ def _corrected(answer: httpx2.Response) -> httpx2.Response:
         if isinstance(body, dict) and (found := error_inside(body)):
             status, error = found
             data = json.dumps({**body, "error": error}).encode()
+        elif isinstance(body, dict) and _with_texts_of_arguments(body):
+            data = json.dumps(body).encode()
     said = _json_of(data) or data.decode("utf-8", "replace")
     if answer.status_code >= 500 and is_context_error(status, said):
         status = 400  # what no retry helps
@@ -134,6 +154,25 @@ def _corrected(answer: httpx2.Response) -> httpx2.Response:
     return httpx2.Response(
         status, headers=headers, content=data, extensions=_extensions(answer, status)
     )
+
+
+def _with_texts_of_arguments(body: Body) -> bool:
+    """Make a text of each tool's arguments, and of its call's id, in a chat's answer; true if any
+    was none: older TGI gives an object, others null or a number.
+    """
+    changed = False
+    choices = body.get("choices")
+    for choice in choices if isinstance(choices, list) else ():
+        message = choice.get("message") if isinstance(choice, dict) else None
+        calls = message.get("tool_calls") if isinstance(message, dict) else None
+        for call in calls if isinstance(calls, list) else ():
+            function = call.get("function") if isinstance(call, dict) else None
+            if isinstance(function, dict) and not isinstance(function.get("arguments"), str):
+                function["arguments"] = json.dumps(function.get("arguments") or {})
+                changed = True
+            if isinstance(function, dict) and type(call.get("id")) is int:
+                call["id"], changed = str(call["id"]), True
+    return changed
 
 
 def _complaint_in(data: bytes) -> str:

@@ -93,6 +93,7 @@ def attempt(
         choice.trusted = False  # its code is in the folder, and anybody may have written it
     live = LiveRecord(folder)
     trial.observers.append(live)
+    choice.tell_of_waits(trial.note)
     try:
         outcome = trial.result
         earlier = has_ended(trial, job.settings)

@@ -81,6 +81,15 @@ class ModelChoice:
         code = research if m.code is m.research else guard(m.code, m.code_name)
         return Models(research, code, m.research_name, m.code_name)
 
+    def tell_of_waits(self, note: Callable[[str], None]) -> None:
+        """Have `note` called where a model's server asks for a long wait."""
+        if self.replayed is None and self.models.research is not None:
+            from autoreproduce.models.open import tell_of_waits
+
+            tell_of_waits(self.models.research, note)
+            if self.models.code is not self.models.research:
+                tell_of_waits(self.models.code, note)
+
     def check_budget(self, *limits: Budget) -> None:
         """Raises UnknownPriceError for a live model without a price, unless tokens are limited."""
         if self.replayed is None:

@@ -7,7 +7,7 @@ import pytest
 from chat_server import Answer, Request, chat_server
 from records import trial_record
 
-from autoreproduce.agents.agent import Agent
+from autoreproduce.agents.agent import Agent, LearntContext
 from autoreproduce.agents.commands import Submit
 from autoreproduce.agents.prompts import Prompts
 from autoreproduce.config import Settings
@@ -71,10 +71,23 @@ def test_an_empty_reply_is_asked_again_and_then_given_up(tmp_path: Path) -> None
         assert agent(tmp_path, server.base_url).ask("ask", what="it") == "there"
     with (
         chat_server(["", "", ""]) as server,
-        pytest.raises(ReplyError, match="3 replies were empty"),
+        pytest.raises(ReplyError, match=r"3 replies were empty: .* give --context-tokens"),
     ):
         (tmp_path / "second").mkdir()
         agent(tmp_path / "second", server.base_url).ask("ask", what="it")
+
+
+def test_what_one_agent_learns_of_a_models_context_the_other_knows(tmp_path: Path) -> None:
+    with chat_server(["one", "two"]) as server:
+        research = agent(tmp_path, server.base_url)
+        code = LearntContext(research.journal, "m")
+        another = LearntContext(research.journal, "another")
+        research.ask("ask", what="it")
+        assert research.context.learn(9_000, 8_192, research.settings.model)
+        assert another.learn(9_000, 4_096, research.settings.model)
+        research.ask("ask", what="that")
+    assert (research.context.tokens(), code.tokens(), another.tokens()) == (8_192, 8_192, 4_096)
+    assert code.found_at(1) and not code.found_at(0)
 
 
 def test_an_ungrammatical_reply_goes_back_with_the_error(tmp_path: Path) -> None:

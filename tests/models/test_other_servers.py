@@ -7,6 +7,7 @@ from __future__ import annotations
 import email.utils
 import importlib.util
 import json
+import re
 import socket
 import threading
 import time
@@ -24,7 +25,7 @@ from autoreproduce.config import Settings
 from autoreproduce.errors import ContextError, ModelError, UsageError
 from autoreproduce.files.http_limits import check_proxy
 from autoreproduce.models.errors import explain, is_context_error
-from autoreproduce.models.open import call, open_model
+from autoreproduce.models.open import call, open_model, tell_of_waits
 from autoreproduce.models.replies import reply_of
 from autoreproduce.models.tape import CallSite
 from autoreproduce.models.wire import error_inside
@@ -43,6 +44,15 @@ def completion(message: dict[str, Any], finish: str = "stop") -> dict[str, Any]:
 
 
 GOOD = completion({"content": "fine"})
+ANTHROPICS = {
+    "id": "m",
+    "type": "message",
+    "role": "assistant",
+    "model": "a",
+    "content": [{"type": "text", "text": "fine"}],
+    "stop_reason": "end_turn",
+    "usage": {"input_tokens": 9, "output_tokens": 6},
+}
 
 
 def asked(url: str, name: str = "any", **named: Any) -> Any:
@@ -147,9 +157,7 @@ def test_no_choice_is_said_in_one_line() -> None:
 
 
 def test_anthropics_client_asks_again_too() -> None:
-    good = {"type": "message", "role": "assistant", "content": [{"type": "text", "text": "fine"}]}
-    good |= {"id": "m", "model": "a", "stop_reason": "end_turn"}
-    good |= {"usage": {"input_tokens": 9, "output_tokens": 6}}
+    good = ANTHROPICS
     error = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
     with raw_server(in_turn(error, good)) as server:
         assert reply_of(asked(server.url, "anthropic:any")).text == "fine"
@@ -459,6 +467,20 @@ TOO_LONG: list[tuple[str, int, Any, int | None]] = [
     ("lmstudio", 400, {"error": "The number of tokens to keep from the initial prompt is greater "
      "than the context length. Try to load the model with a larger context length, or provide a "
      "shorter input"}, None),
+    ("lmstudio", 400, {"error": "Cannot truncate prompt with n_keep (15028) >= n_ctx (7424)"}, 7424),
+    ("lmstudio", 400, {"error": "The number of tokens to keep from the initial prompt is greater "
+     "than the context length (n_keep: 9120>= n_ctx: 4096). Try to load the model with a larger "
+     "context length, or provide a shorter input."}, 4096),
+    ("tabby", 422, wrapped("Prompt length 40000 is greater than max_seq_len 32768", trace="x"),
+     32_768),
+    ("siliconflow", 400, {"code": 20015, "message": "length of prompt_tokens (163280) must be less "
+     "than max_seq_len (32768).", "data": None}, 32_768),
+    ("vllm", 400, wrapped("max_tokens must be at least 1, got -1023.", code=400), None),
+    ("llama.cpp", 500, wrapped("input (5000 tokens) is too large to process. increase the physical "
+     "batch size (current batch size: 512)", code=500, type="server_error"), None),
+    ("minimax", 400, wrapped("invalid params, context window exceeds limit (2013)"), None),
+    ("mistral", 422, objects("Input is too long: 140000 tokens, max 131072"), 131_072),
+    ("mlx-serve", 400, wrapped("Prompt exceeds maximum context length"), None),
     ("lmstudio", 200, {"error": "Reached context length of 4096 tokens with model (arch: qwen2) that "
      "does not currently support mid-generation context overflow."}, 4096),
     ("bedrock", 400, wrapped("Input is too long for requested model."), None),
@@ -594,6 +616,60 @@ def test_a_long_wait_is_shown_and_not_waited_for(form: str, name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["any", "anthropic:any"])
+def test_a_wait_of_over_half_a_minute_is_told_before_it_is_waited(name: str) -> None:
+    error = b'{"error": {"message": "slow down", "type": "rate_limit_error"}}'
+    head = b"HTTP/1.1 429 Slow\r\nContent-Type: application/json\r\nretry-after: 31\r\n"
+    refused = head + b"Content-Length: %d\r\n\r\n" % len(error) + error
+    told: list[tuple[float, str]] = []
+    began = time.monotonic()
+    with raw_server(in_turn(refused, GOOD if name == "any" else ANTHROPICS)) as server:
+        url = server.url if name != "any" else f"{server.url}/v1"
+        model = open_model(Settings(base_url=url, api_key="k", max_retries=1), name)
+        tell_of_waits(model, lambda text: told.append((time.monotonic() - began, text)))
+        assert reply_of(call(model, [HumanMessage("x")], PLACE)).text == "fine"
+    [(after, text)] = told
+    assert after < 10 < 31 <= time.monotonic() - began
+    assert text.startswith("127.0.0.1 asks to wait 31 s, until ")
+
+
+def test_retries_are_said_where_there_were_some() -> None:
+    slow = Answer(status=429, error={"message": "slow"}, retry_after=0)
+    for retries, said in (
+        (0, "limits the rate (429"),
+        (1, "limits the rate, retries included (429"),
+    ):
+        with (
+            chat_server(lambda _: slow) as server,
+            pytest.raises(ModelError, match=re.escape(said)),
+        ):
+            asked(server.base_url, max_retries=retries)
+        assert len(server.requests) == retries + 1
+
+
+ARGUMENTS: list[tuple[Any, dict[str, Any]]] = [
+    ({"command": "ls"}, {"command": "ls"}),  # TGI
+    (None, {}),
+    ("absent", {}),
+    ('{"command": "ls"}', {"command": "ls"}),
+]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(("arguments", "read"), ARGUMENTS)
+def test_a_tools_arguments_that_are_no_text(arguments: Any, read: Any, streamed: bool) -> None:
+    function = {"name": "run", "arguments": arguments}
+    if arguments == "absent":
+        del function["arguments"]
+    tool = {"id": 0, "type": "function", "function": function}
+    said = completion({"content": None, "tool_calls": [tool]}, "tool_calls")
+    stream = events(chunk({"tool_calls": [{**tool, "index": 0}]}), chunk({}, "tool_calls"))
+    with raw_server(in_turn(stream if streamed else said)) as server:
+        [called] = asked(server.url).tool_calls
+    assert (called["name"], called["args"], called["id"]) == ("run", read, "0")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["seconds", "date"])
 @pytest.mark.parametrize("inside", [False, True])
 @pytest.mark.parametrize("name", ["any", "anthropic:any"])
@@ -604,10 +680,7 @@ def test_a_short_wait_is_waited_for(form: str, inside: bool, name: str) -> None:
     status = b"200 OK" if inside else b"429 Slow"
     head = b"HTTP/1.1 %s\r\nContent-Type: application/json\r\nRetry-After: %s\r\n"
     refused = head % (status, told.encode()) + b"Content-Length: %d\r\n\r\n" % len(error) + error
-    good = {"type": "message", "role": "assistant", "content": [{"type": "text", "text": "fine"}]}
-    good |= {"id": "m", "model": "a", "stop_reason": "end_turn"}
-    good |= {"usage": {"input_tokens": 9, "output_tokens": 6}}
-    with raw_server(in_turn(refused, GOOD if name == "any" else good)) as server:
+    with raw_server(in_turn(refused, GOOD if name == "any" else ANTHROPICS)) as server:
         began = time.monotonic()
         assert reply_of(asked(server.url, name)).text == "fine"
         assert time.monotonic() - began >= 1.5

@@ -203,6 +203,45 @@ def test_tools_of_a_namespace_and_of_a_search_among_tools_are_looked_at_too() ->
     assert sent["tools"][0]["tools"] == [own] == sent["input"][1]["tools"]
 
 
+PATCH = {"id": "a", "type": "custom", "custom": {"name": "patch", "input": "***"}}
+ODD: list[tuple[str, dict[str, Any]]] = [
+    ("chat", {"messages": [USER, {"role": "assistant", "content": None, "tool_calls": [PATCH]},
+     {"role": "tool", "tool_call_id": "a", "content": "done"}]}),
+    ("chat", {"messages": [USER, {"role": "assistant", "content": [{"type": "refusal",
+     "refusal": "no"}]}, USER]}),
+    ("chat", {"stream_options": "none", "stream": True}),
+    ("chat", {"tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "auto"}}}),
+    ("messages", {"messages": [USER, {"role": "assistant", "content": [{"type": "tool_use"}]}]}),
+    ("responses", {"input": [USER, {"type": "function_call", "name": "read"}]}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("protocol", "more"), ODD)
+def test_what_the_common_form_cannot_read_passes(protocol: str, more: dict[str, Any]) -> None:
+    body = {**talk(protocol), **more}
+    with protocol_server([Said("hi")]) as server, gate(server.url, PROVIDERS[protocol]) as made:
+        assert made.client.post(PATHS[protocol], json=body).status_code == 200
+        assert made.results[0].reply == "hi" and made.calls.failure is None
+    sent = {**server.requests[0].body, "stream_options": None}
+    assert sent == {**body, "model": "the-model", "stream_options": None}
+
+
+@pytest.mark.parametrize("options", [None, {"include_obfuscation": False}])
+def test_a_stream_from_a_server_that_refuses_to_count_in_it(options: Any) -> None:
+    refusal = Said(
+        status=400, raw='{"error": {"message": "Unrecognized argument: stream_options"}}'
+    )
+    body = {**talk("chat"), "stream": True, **({"stream_options": options} if options else {})}
+    with protocol_server([refusal, Said("hi")]) as server, gate(server.url, "openai") as made:
+        answer = made.client.post(PATHS["chat"], json=body)
+        assert answer.status_code == 200 and b"hi" in answer.content
+        [result] = made.results
+        assert result.usage.output == 1 and result.reply == "hi"  # estimated
+    first, second = (request.body for request in server.requests)
+    assert first["stream_options"] == {**(options or {}), "include_usage": True}
+    assert second == {**body, "model": "the-model"}
+
+
 EVIL = "https://evil.invalid/a"
 FETCHED: list[tuple[str, Any]] = [
     ("messages", {"type": "image", "source": {"type": "url", "url": EVIL}}),

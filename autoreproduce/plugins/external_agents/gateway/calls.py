@@ -128,12 +128,17 @@ class AgentCalls:
         with self.lock:
             self.trial.keep_prompt(protocol, text[-SHOWN:])
         hidden = protocol == "chat" and request.stream and not request.usage_in_stream
-        if hidden:  # or nobody would know what it cost
-            body = {**body, "stream_options": {"include_usage": True}}
+        options = body.get("stream_options")
+        options = {**(options if isinstance(options, dict) else {}), "include_usage": True}
         with self._reserved(request.most_tokens, output_limit(body)) as held:
-            passed = PassedAnswer(
-                protocol, self._opened(protocol, request, body, headers, query), hidden
-            )
+            try:  # or nobody would know what it cost
+                asked = {**body, "stream_options": options} if hidden else body
+                opened = self._opened(protocol, request, asked, headers, query)
+            except RefusedError as error:
+                if not hidden or error.fault != "request":
+                    raise
+                opened = self._opened(protocol, request, body, headers, query)
+            passed = PassedAnswer(protocol, opened, hidden)
 
             def record() -> None:
                 message = explained(
