@@ -39,13 +39,45 @@ def test_three_equal_numbers_of_three_seeds_are_no_scatter() -> None:
     found = verdict(COIN, 0.883, 0.883, 0.883)
     assert (found.word, found.values, found.interval, found.repeats) == ("close", (0.883,), None, 3)
     assert found.why == (
-        "equal in all 3 printed digits, but the paper's number varies by ± 0.009; "
-        "3 runs gave this very number and count as one"
+        "equal in all 3 printed digits, but the paper's number varies by ± 0.009, and no "
+        "seed moves ours; 3 runs gave this very number and count as one"
     )
     near = verdict(COIN, 0.880, 0.880)
     assert near.word == "close" and "varies by ± 0.009" in near.why
     of_runs = claim(0.883, scale="raw", printed="0.883", n=5)
     assert verdict(of_runs, 0.883, 0.883).word == "close"
+
+
+BIAS = claim(-0.021, scale="raw", printed="-0.021", metric="bias", replicates=1000)
+
+
+@pytest.mark.parametrize(
+    ("values", "alike"), [((-0.021, -0.021), False), ((-0.021,), True), ((-0.0212,) * 200, True)]
+)
+def test_a_number_over_replicates_that_no_seed_moves_is_close(
+    values: tuple[float, ...], alike: bool
+) -> None:
+    found = verdict(BIAS, *values, alike=alike)
+    assert (found.word, found.exact) == ("close", 0)
+    assert "but the paper's number is over 1,000 replicates, and no seed moves ours" in found.why
+    assert verdict(BIAS, *values, alike=alike, seeded=False).word == "reproduced"
+    assert verdict(claim(0.45, scale="raw", printed="0.45"), 0.45, alike=True).word == "reproduced"
+
+
+def test_nor_is_it_reproduced_within_its_monte_carlo_error() -> None:
+    share = claim(94.8, printed="94.8", metric="coverage", direction="match", replicates=1000)
+    assert verdict(share, 94.1, alike=False).word == "reproduced"
+    for values in ((94.1,), (94.1, 94.1, 94.1)):
+        found = verdict(share, *values, alike=True)
+        assert (found.word, "Monte Carlo" in found.why) == ("close", True)
+
+
+def test_equal_runs_know_a_number_over_replicates_as_one_does() -> None:
+    draws = tuple(range(-50, 50))
+    one = claim(1.0, scale="raw", printed="1.0", metric="bias", replicates=100)
+    once = verdict(one, -0.5, seeded=False, replicates=[draws])
+    thrice = verdict(one, *[-0.5] * 3, seeded=False, replicates=[draws] * 3)
+    assert once.distance == pytest.approx(thrice.distance)
 
 
 def test_a_program_without_randomness_is_one_run() -> None:

@@ -99,6 +99,80 @@ def test_seeds_each_of_which_is_a_hit_are_one_together(
     assert seeded(paper, hits).word not in MISSED
 
 
+def first_of(one: Claim, runs: list[float], replicates: bool = False) -> list[str]:
+    """The words after one run, two and so on, up to 19."""
+    lists = tuple(tuple(run + 0.3 * part for part in UNIT) for run in runs) if replicates else ()
+    return [
+        judge(
+            one,
+            MeasuredAs(
+                values=tuple(runs[:count]), seeds=tuple(range(count)), replicates=lists[:count]
+            ),
+        ).word
+        for count in (1, 2, 3, 4, 5, 7, 10, 15, 19)
+    ]
+
+
+@pytest.mark.parametrize(
+    "fields", [{}, {"spread": std(0.01), "n": 5}, {"spread": std(0.01)}, {"printed": "0.310"}]
+)
+def test_fewer_than_20_seeds_make_no_miss_of_what_the_first_of_them_reproduced(
+    fields: dict[str, object],
+) -> None:
+    """Draws around the paper's number: by chance the first three reproduce it, and five don't."""
+    draw, closed = random.Random(1), 0
+    stated = {"scale": "raw", "metric": "mse", "direction": "lower", "printed": "0.31"}
+    for _ in range(40):
+        paper = claim(0.31, **{**stated, **fields})
+        words = first_of(paper, [draw.gauss(0.31, 0.02) for _ in range(19)])
+        if "reproduced" in words:
+            after = words[words.index("reproduced") :]
+            assert not set(after) & set(MISSED), words
+            closed += "close" in after
+    assert closed
+
+
+def test_nor_do_they_of_what_monte_carlo_error_had_allowed() -> None:
+    paper = claim(
+        0.0, printed="0.0000", scale="raw", metric="bias", direction="match", replicates=500
+    )
+    near, far = ([shift + number / 1e6 for number in range(19)] for shift in (0.033, 0.06))
+    assert first_of(paper, near, replicates=True) == ["reproduced", *["close"] * 8]
+    assert first_of(paper, far, replicates=True) == ["off"] * 9
+
+
+def test_nor_of_a_bound_that_the_first_had_held() -> None:
+    bound = claim(0.05, kind="at_most", metric="p-value", scale="raw")
+    found = seeded(bound, [0.01, 0.02, 0.08, 0.07, 0.09])
+    assert (found.word, found.why) == (
+        "close",
+        "at most 0.05 in 2 of 5 runs; but the first 2 runs reproduced it, and 20 would tell",
+    )
+    assert seeded(bound, [0.01, 0.02, *[0.08 + n / 1e4 for n in range(18)]]).word == "off"
+
+
+def test_a_program_that_is_off_is_off_however_its_first_seeds_came_out() -> None:
+    paper = claim(0.31, scale="raw", metric="mse", direction="lower", printed="0.310")
+    first = [0.318, 0.332, 0.345]
+    assert seeded(paper, first).word == "reproduced"
+    for count, word in ((4, "close"), (16, "close"), (17, "off"), (197, "off")):
+        found = seeded(paper, [*first, *normal(count, 0.338, 0.004)])
+        assert found.word == word, found.why
+    assert found.percentile == 0 and "of 200 seeds" in found.why
+    assert seeded(paper, normal(5, 0.338, 0.004)).word == "off"  # no first few reproduce it
+
+
+def test_two_runs_of_a_bare_number_say_no_more_than_one() -> None:
+    bare = claim(0.31, scale="raw", metric="mse", direction="lower", printed="0.310")
+    found = seeded(bare, [0.333, 0.338])
+    assert found.word == "close" and found.why.endswith("two runs cannot say more")
+    known = bare.model_copy(update={"spread": std(0.02), "n": 5})
+    assert seeded(known, [0.333, 0.338]).word == "reproduced"  # the paper's own scatter is known
+    assert (
+        seeded(bare, [0.333, 0.338, 0.328]).word == "reproduced" != seeded(bare, [0.4, 0.41]).word
+    )
+
+
 @pytest.mark.slow
 @given(st.integers(0, 10**6), st.integers(1, 40), st.sampled_from([0.01, 0.316, 2.0]))
 def test_more_seeds_of_a_right_program_keep_the_verdict_on_a_bias(

@@ -2,6 +2,8 @@
 whether several runs are several observations.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping, Sequence
 from statistics import fmean
@@ -55,6 +57,11 @@ class MeasuredAs(Frozen):
     split: Literal["validation", "test", "train", "unstated"] = "unstated"
     epoch: Literal["best", "last", "unstated"] = "unstated"
     per: Literal["item", "batch", "dataset", "unstated"] = "unstated"
+
+    def first(self, runs: int) -> MeasuredAs:
+        """What so many of the runs gave."""
+        kept = {name: getattr(self, name)[:runs] for name in ("values", "seeds", "replicates")}
+        return self.model_copy(update=kept)
 
 
 def other_setting(claim: Claim, measured: MeasuredAs) -> str:

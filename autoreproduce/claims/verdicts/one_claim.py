@@ -9,7 +9,8 @@ number are one run. The first that applies decides:
   (`shortened`); this rule stands before "opposite" and "off", and close comes before it;
 - untestable: some runs gave no number;
 - a bound, rank, order or equality: as `statements` says;
-- close: different seeds gave one number, and the paper's varies from run to run;
+- close: different seeds gave one number, and the paper's varies from run to run, as one over
+  simulated data sets does;
 - reproduced: every run rounds to all printed digits, or is zero as the paper's number is, within a
   solver's tolerance (an estimate printed in three digits or more, as p = 3.784e-10, is no zero);
 - reproduced: the mean is within the paper's own ± and the cap, whatever the ± is; but one run isn't
@@ -18,8 +19,9 @@ number are one run. The first that applies decides:
 - reproduced: a number over simulated data sets is within the Monte Carlo error of the paper's and
   of ours; close, where ours is known far less well than the paper's;
 - reproduced: the number lies within 95 % of what 20 seeds or more gave;
-- reproduced: at least two runs, their mean within the prediction interval and within the cap, and
-  known to within the cap; one run for which this holds is close;
+- reproduced: the mean of our runs within the prediction interval and within the cap, and known to
+  within the cap; one run for which this holds is close, and so are two of whose scatter alone the
+  interval is: it holds nearly anything;
 - close or untestable: the number is further off than the margin, but between two of our runs: in
   the tail of many, or among few that scatter too widely to tell;
 - opposite: the gain over the baseline has the other sign, by more than our mean is uncertain;
@@ -40,7 +42,9 @@ A program whose numbers become the paper's to every printed digit if they are mu
 by 100 prints fractions for percentages (`comparable.scale_factors`): then `factor` is that number,
 and what is compared is the product.
 
-More seeds sharpen a verdict. They never make a miss of a number that a run of them gave.
+More seeds sharpen a verdict. They never make a miss of a number that a run of them gave, and while
+there are fewer than 20 none of what the first few of them reproduced: that's close. From 20 on their
+distribution decides.
 """
 
 import math
@@ -66,7 +70,7 @@ from autoreproduce.claims.verdicts.comparable import (
     rounds_to,
     scale_slip,
 )
-from autoreproduce.claims.verdicts.distribution import Distribution, over_seeds
+from autoreproduce.claims.verdicts.distribution import FEWEST_SEEDS, Distribution, over_seeds
 from autoreproduce.claims.verdicts.intervals import (
     Interval,
     cap,
@@ -78,7 +82,7 @@ from autoreproduce.claims.verdicts.intervals import (
 )
 from autoreproduce.claims.verdicts.monte_carlo import DrawError, draw_error, over_replicates
 from autoreproduce.claims.verdicts.shortened import Shortened, allowed_by_chance
-from autoreproduce.claims.verdicts.statements import judge_statement
+from autoreproduce.claims.verdicts.statements import ONCE, judge_statement
 from autoreproduce.files.bounded import is_usable
 from autoreproduce.papers.plain import words
 
@@ -183,7 +187,34 @@ def judge(
     program's numbers to the paper's scale. `deviation`: what the paper's table says of a single
     replicate's, beside a bias. `own_run`: the run is the one that the paper's numbers are of.
     """
-    rules = rules or Rules()
+
+    def by(runs: MeasuredAs | None) -> Verdict:
+        return _judged(
+            claim, runs, baseline, incomparable, rules or Rules(), factor, deviation, own_run
+        )
+
+    found = by(measured)
+    if measured is None or found.word not in MISSED or len(measured.seeds) >= FEWEST_SEEDS:
+        return found
+    for count in range(len(measured.seeds) - 1, 0, -1):
+        if by(measured.first(count)).word == "reproduced":
+            which = "the first run" if count == 1 else f"the first {count} runs"
+            why = f"{found.why}; but {which} reproduced it, and {FEWEST_SEEDS} would tell"
+            return found.model_copy(update={"word": "close", "why": why})
+    return found
+
+
+def _judged(
+    claim: Claim,
+    measured: MeasuredAs | None,
+    baseline: Baseline | None,
+    incomparable: str,
+    rules: Rules,
+    factor: float,
+    deviation: float | None,
+    own_run: bool,
+) -> Verdict:
+    """The verdict by all runs, without a look at fewer."""
     if measured is None or not any(map(is_usable, measured.values)):
         why = (
             "the program gave no finite number of at most 1e100 for it"
@@ -206,7 +237,8 @@ def judge(
         return _without_comparison(claim, "untestable", why, usable)
     # ranks are few and whole: equal ones are one run only if the runs' other numbers are equal too
     alike = repeats(values) if claim.kind != "rank" or measured.alike else 1
-    values = values[:1] if alike > 1 else values
+    if alike > 1:
+        values, measured = values[:1], measured.first(1)
     short = measured.shortened
     if claim.kind != "number":
         bound = claim.kind in ("at_least", "at_most")
@@ -225,7 +257,7 @@ def judge(
         own_run = own_run and not short  # the paper's own run isn't shorter than itself
         draws = None if own_run else draw_error(claim, measured, factor, deviation)
         claim = claim.model_copy(update={"spread": None, "n": None}) if own_run else claim
-        ignored = alike > 1 and measured.seeded
+        ignored = (alike > 1 or measured.alike) and measured.seeded
         # a number of each seed is as much a mean as the paper's; what one run lists are single runs
         listed = not measured.seeds and not over_replicates(claim)
         of_mean = claim.n or 1 if listed else 1
@@ -361,7 +393,7 @@ class _Comparison:
         elif not why and own and at_most(self.gap, min(own, self.cap)):
             why = f"{self.gap:.4g} away, within the paper's own ± {own:g}"
         if why and self.seed_ignored:
-            return "close", f"{why}, but {self._varies()}"
+            return self._word_unmoved(why)
         if why:
             return self._if_known(why)
         draws = self.draws
@@ -369,6 +401,8 @@ class _Comparison:
             chance = f"Monte Carlo error alone allows {draws.half:.4g} ({draws.why})"
             within = f", within {self.short.noise}" if self.short else ""
             why = f"{self.gap:.4g} away{within}; {chance}"
+            if self.seed_ignored:
+                return self._word_unmoved(why)
             return ("reproduced", why) if draws.known else ("close", f"{why}; ours are few")
         if self.seeds and self.seeds.inside:
             return self._word_among_seeds(self.seeds)
@@ -497,18 +531,26 @@ class _Comparison:
         """True if the paper's number varies from run to run and ours doesn't with the seed."""
         return self.same_for_seeds and bool(self._varies())
 
+    def _word_unmoved(self, why: str) -> tuple[Word, str]:
+        return "close", f"{why}, but {self._varies()}, and no seed moves ours"
+
     def _varies(self) -> str:
         """What says that the paper's number varies from run to run; "" if nothing does."""
         claim = self.claim
         if claim.spread is not None and claim.spread.value:
             return f"the paper's number varies by ± {claim.spread.value:g}"
-        return f"the paper's number is of {claim.n} runs" if (claim.n or 0) > 1 else ""
+        if (claim.n or 0) > 1:
+            return f"the paper's number is of {claim.n} runs"
+        count = claim.replicates
+        return f"the paper's number is over {count:,} replicates" if count else ""
 
     def _word_inside(self) -> tuple[Word, str]:
         chance = f"{self.interval.half:.4g}, by {self.interval.why}" if self.interval else ""
         why = f"{self.gap:.4g} away; chance alone allows {chance}, and the cap {self.cap:.4g}"
         if len(self.values) == 1:
-            return "close", f"{why}; one run cannot say more"
+            return "close", f"{why}; {ONCE}"
+        if len(self.values) < FEWEST_RUNS and self.interval and self.interval.rule == "b":
+            return "close", f"{why}; two runs cannot say more"
         return self._if_known(why)
 
     def _if_known(self, why: str) -> tuple[Word, str]:
