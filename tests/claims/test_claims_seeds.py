@@ -141,6 +141,35 @@ def test_nor_do_they_of_what_monte_carlo_error_had_allowed() -> None:
     assert first_of(paper, far, replicates=True) == ["off"] * 9
 
 
+@pytest.mark.parametrize(
+    ("fields", "begins"),
+    [
+        ({"metric": "bias", "replicates": 500}, "0.02 away; Monte Carlo error alone allows 0.02"),
+        ({"spread": std(0.02), "n": 5}, "0.02 away, within the paper's own ± 0.02; at percent"),
+        ({"value": -0.02, "printed": "-0.0200"}, "our mean is equal in all 3 printed digits; a"),
+        ({"value": 0.4}, "0.42 better; at most 0.05 counts; at percentile 100 of 30 seeds, 95 % o"),
+    ],
+)
+def test_what_many_seeds_gave_is_said_whatever_decides(
+    fields: dict[str, object], begins: str
+) -> None:
+    stated = {"value": 0.0, "printed": "0.0000", "scale": "raw", "direction": "lower", **fields}
+    stated |= {"printed": "0.4"} if stated["value"] == 0.4 else {}
+    runs = [-0.02 + (number - 14.5) / 1e4 for number in range(30)]
+    lists = tuple(tuple(run + 0.3 * part for part in UNIT) for run in runs)
+    found = judge(
+        claim(**stated),
+        MeasuredAs(
+            values=tuple(runs),
+            seeds=tuple(range(30)),
+            replicates=lists if "replicates" in fields else (),
+        ),
+    )
+    assert found.why.startswith(begins)
+    assert found.why.count("of 30 seeds, 95 % of which lie from -0.02138 to -0.01862") == 1
+    assert f"at percentile {found.percentile:.3g} of 30" in found.why
+
+
 def test_nor_of_a_bound_that_the_first_had_held() -> None:
     bound = claim(0.05, kind="at_most", metric="p-value", scale="raw")
     found = seeded(bound, [0.01, 0.02, 0.08, 0.07, 0.09])

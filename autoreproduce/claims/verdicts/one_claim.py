@@ -42,8 +42,8 @@ A program whose numbers become the paper's to every printed digit if they are mu
 by 100 prints fractions for percentages (`comparable.scale_factors`): then `factor` is that number,
 and what is compared is the product.
 
-More seeds sharpen a verdict. They never make a miss of a number that a run of them gave, and while
-there are fewer than 20 none of what the first few of them reproduced: that's close. From 20 on their
+More seeds sharpen a verdict. They never make a miss of a number that a run of them gave; and fewer
+than 20 make none of what the first few of them reproduced: that's close. From 20 on their
 distribution decides.
 """
 
@@ -392,23 +392,22 @@ class _Comparison:
             why = f"our mean is equal in all {digits(self.claim)} printed digits"
         elif not why and own and at_most(self.gap, min(own, self.cap)):
             why = f"{self.gap:.4g} away, within the paper's own ± {own:g}"
-        if why and self.seed_ignored:
-            return self._word_unmoved(why)
         if why:
-            return self._if_known(why)
-        draws = self.draws
-        if draws and at_most(self.gap, draws.half):
-            chance = f"Monte Carlo error alone allows {draws.half:.4g} ({draws.why})"
-            within = f", within {self.short.noise}" if self.short else ""
-            why = f"{self.gap:.4g} away{within}; {chance}"
-            if self.seed_ignored:
-                return self._word_unmoved(why)
-            return ("reproduced", why) if draws.known else ("close", f"{why}; ours are few")
+            return self._unless_unmoved(*self._if_known(why))
+        if self.draws and at_most(self.gap, self.draws.half):
+            return self._unless_unmoved(*self._word_by_draws(self.draws))
         if self.seeds and self.seeds.inside:
             return self._word_among_seeds(self.seeds)
         if self.inside and at_most(self.gap, self.cap):
             return self._word_inside()
         return None
+
+    def _word_by_draws(self, draws: DrawError) -> tuple[Word, str]:
+        """The verdict on a number within the Monte Carlo error of the two."""
+        within = f", within {self.short.noise}" if self.short else ""
+        chance = f"Monte Carlo error alone allows {draws.half:.4g} ({draws.why})"
+        why = f"{self.gap:.4g} away{within}; {chance}"
+        return ("reproduced", why) if draws.known else ("close", f"{why}; ours are few")
 
     def _word_among_seeds(self, seeds: Distribution) -> tuple[Word, str]:
         """The verdict on a number inside what many gave: reproduced, unless they are one run's own
@@ -432,8 +431,7 @@ class _Comparison:
             gains = f"{self.paper_gain:.4g} in the paper and {self.our_gain:.4g} here"
             return "opposite", f"the gain over the baseline is {gains}"
         if at_most(self.gap, self.margin):
-            beyond = f"; {self.seeds.why}" if self.seeds else ""
-            return "close", f"{self.gap:.4g} away; the margin is {self.margin:.4g}{beyond}"
+            return "close", f"{self.gap:.4g} away; the margin is {self.margin:.4g}"
         if why := self._untestable():
             return "untestable", f"{self.gap:.4g} away{why}"
         within = min(self.cap, self.interval.half) if self.interval else 0.0
@@ -442,8 +440,6 @@ class _Comparison:
             limits += f"; chance alone ({self.interval.half:.4g}) is too wide to make it a success"
         if self.draws and self.distance is not None:
             limits += f"; that is {self.distance:.2g} times what simulating anew moves it by"
-        if self.seeds:
-            limits += f"; {self.seeds.why}"
         if self.short and self.allowed is not None:
             limits += f"; {self.short.noise} can't move it by more than {self.allowed:.4g}"
         return "off", f"{self.gap:.4g} {self._side}; {limits}"
@@ -531,7 +527,10 @@ class _Comparison:
         """True if the paper's number varies from run to run and ours doesn't with the seed."""
         return self.same_for_seeds and bool(self._varies())
 
-    def _word_unmoved(self, why: str) -> tuple[Word, str]:
+    def _unless_unmoved(self, word: Word, why: str) -> tuple[Word, str]:
+        """The verdict, close at most where the paper's number varies and ours doesn't."""
+        if not self.seed_ignored:
+            return word, why
         return "close", f"{why}, but {self._varies()}, and no seed moves ours"
 
     def _varies(self) -> str:
@@ -582,6 +581,8 @@ class _Comparison:
     def verdict(self) -> Verdict:
         """With all that a table shows."""
         word, why = self.word()
+        if self.seeds and not self.equal and self.seeds.why not in why:
+            why = f"{why}; {self.seeds.why}"
         difference = self.claim.sign * (self.mean - self.claim.value)
         rule: Literal["a", "b", "c"] = self.interval.rule if self.interval else "c"
         better = difference > 0 and self.claim.direction != "match"
