@@ -112,7 +112,7 @@ def _changed_outside(plan: Plan, suite: Path) -> dict[Planned, str]:
         if folder in ours or variant not in now or not (then := parts_of(folder)):
             continue
         if difference := _difference(_of_variant(then), _of_variant(now[variant])):
-            found[Planned(task, variant, int(number), digest(then))] = difference
+            found[Planned(task, variant, int(number))] = difference
     return found
 
 
@@ -162,7 +162,8 @@ def spent_so_far(folder: Path) -> Cost:
 
 def trial_folders(suite: Path) -> Iterable[Path]:
     """The folders of the trials whose jobs were written."""
-    return sorted(path.parent for path in (suite / "trials").glob(f"*/*/*/{JOB}"))
+    found = (path.parent for path in (suite / "trials").glob(f"*/*/*/{JOB}"))
+    return sorted(path for path in found if path.name.isdecimal())
 
 
 # As earlier versions, which left the task's id out, called what determines a trial.

@@ -54,14 +54,19 @@ class SuiteTrial(JobPart):
     needs: Needs = Needs()
 
     @property
+    def planned(self) -> Planned:
+        """The trial, as the suite's plan has it."""
+        return Planned(self.task, self.variant, self.number)
+
+    @property
     def key(self) -> str:
-        """As "lsm/no-lineage/2"."""
-        return f"{self.task}/{self.variant}/{self.number}"
+        """See Planned."""
+        return self.planned.key
 
     @property
     def folder(self) -> Path:
         """The trial's folder."""
-        return self.suite / "trials" / self.key
+        return self.planned.folder(self.suite)
 
 
 def suite_trial(job: Job) -> SuiteTrial:

@@ -7,7 +7,7 @@ Trial n has the same seed under every variant, so that variants are compared in 
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +28,15 @@ PLUGIN = "suites"  # its section in a Job
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """One trial of a suite, not yet attempted or attempted already."""
+    """One trial of a suite, not yet attempted or attempted already.
+
+    `digest` is of all that determines it, where that is known.
+    """
 
     task: str
     variant: str
     number: int
-    digest: str
+    digest: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         """Raises UsageError for a task's name that is no folder's: a set of others gives it."""

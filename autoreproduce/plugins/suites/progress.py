@@ -133,11 +133,10 @@ class SuiteProgress:
     def _key(self, planned: Planned) -> tuple[str, str]:
         return planned.task if self._by_task else "all tasks", planned.variant
 
-    def begin(self, planned: Planned) -> Running:
-        """A trial begins; it updates the returned record itself."""
+    def begin(self, planned: Planned) -> None:
+        """A trial begins; whoever attempts it updates its record."""
         with self._lock:
             self.running[planned] = Running(time.monotonic())
-            return self.running[planned]
 
     def end(self, planned: Planned, ended: EndedTrial) -> None:
         """A trial ended."""

@@ -116,7 +116,6 @@ def write_plan(folder: Path, plan: Plan, command: str) -> None:
         "name": plan.suite.name,
         "benchmark": plan.suite.benchmark,
         "description": plan.suite.description,
-        "variants": sorted({each[1] for each in trials}),
         "runs": runs,
         "trials": sorted(trials),
     }

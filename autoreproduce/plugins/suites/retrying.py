@@ -116,7 +116,7 @@ def attempt_job(job: Job, around: WorkerContext, observer: Observer) -> EndedTri
         pauses = suite_trial(job).retry_after[attempts - 1 :]
         if not again or not pauses or around.ending():
             break
-        words = suite_trial(job).key.replace("/", " · ")
+        words = suite_trial(job).planned.words
         around.note(f"{words}: {ended.reason} (again in {pauses[0]:g} s)")
         if around.stop.wait(pauses[0]):
             break

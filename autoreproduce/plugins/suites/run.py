@@ -32,7 +32,6 @@ from autoreproduce.plugins.suites.leases import Gpus, divided
 from autoreproduce.plugins.suites.ledger import Ledger
 from autoreproduce.plugins.suites.plan import Plan, Planned
 from autoreproduce.plugins.suites.progress import (
-    Running,
     SuiteProgress,
     TrialWatch,
     read_running,
@@ -100,8 +99,6 @@ class SuiteRun:
         attempts = max((each.model.max_retries for each in settings), default=6) + 1
         self.gates = Gates(max(workers, 1), self.stop, attempts)
         gpus = ",".join(dict.fromkeys(each.sandbox.gpus for each in settings if each.sandbox.gpus))
-        self._planned: dict[str, Planned] = {}
-        self._running: dict[str, Running] = {}
         setup = ExecutorSetup(folder.resolve(), workers, self._attempt, self._note)
         name = next(iter(self.suite.executor))
         self.executor = open_executor(name, setup, self.suite.executor[name])
@@ -166,8 +163,7 @@ class SuiteRun:
         for planned in sorted(waiting, key=lambda each: each.key not in under_way):
             if self.why or self.stop.is_set():
                 return
-            self._planned[planned.key] = planned
-            self._running[planned.key] = self.progress.begin(planned)
+            self.progress.begin(planned)
             try:
                 job = job_of(self.plan, planned, self.folder, self.command, self.data)
                 write_job(job)
@@ -187,7 +183,8 @@ class SuiteRun:
             lambda: bool(self.why),
             self._note,
         )
-        return attempt_job(job, around, TrialWatch(self._running[suite_trial(job).key], self.stop))
+        running = self.progress.running[suite_trial(job).planned]
+        return attempt_job(job, around, TrialWatch(running, self.stop))
 
     @contextmanager
     def _on_this_machine(self, settings: Settings) -> Iterator[Settings]:
@@ -198,7 +195,7 @@ class SuiteRun:
         """Count a job that ended. One at a time."""
         if self.executor.remote and not ended.scored:  # a worker that was lost could not write it
             write_ended(suite_trial(job).folder, ended)
-        self._record(self._planned[suite_trial(job).key], ended)
+        self._record(suite_trial(job).planned, ended)
 
     def _record(self, planned: Planned, ended: EndedTrial) -> None:
         """Count a trial that ended, and see whether more attempts make sense."""

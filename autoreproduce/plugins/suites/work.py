@@ -63,7 +63,7 @@ class Worker:
             lease.release()
 
     def _attempt(self, lost: Callable[[], bool]) -> EndedTrial:
-        self.note(f"{suite_trial(self.job).key.replace('/', ' · ')} on {platform.node()}")
+        self.note(f"{suite_trial(self.job).planned.words} on {platform.node()}")
         journal = spent_so_far(suite_trial(self.job).folder)
         budget = GrantedBudget(self.ledger, suite_trial(self.job).key, journal, self.stop)
         try:

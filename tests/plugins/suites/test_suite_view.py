@@ -55,8 +55,9 @@ def some(kept: int = 0) -> SuiteProgress:
 
 def test_the_table_counts_what_is_done_running_failed_and_left() -> None:
     progress = some(kept=1)
-    progress.begin(TRIALS[1]).phase = "method_replication"
+    progress.begin(TRIALS[1])
     progress.begin(TRIALS[2])
+    progress.running[TRIALS[1]].phase = "method_replication"
     time.sleep(0.05)
     progress.end(TRIALS[2], EndedTrial(status="failed"))
     state = progress.snapshot(Budget(limit_dollars=50, spent_dollars=1.5, spent_tokens=12_345))
