@@ -22,14 +22,7 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 from autoreproduce.agents.agent import Agent, ToShow
 from autoreproduce.agents.listing import number
 from autoreproduce.agents.structured import read_structured
-from autoreproduce.audit.reach import (
-    CODE,
-    CONFIGURATION,
-    ProgramFiles,
-    kind_of,
-    made_elsewhere,
-    told_commands,
-)
+from autoreproduce.audit.reach import ProgramFiles, made_elsewhere, told_commands
 from autoreproduce.claims.differences import (
     Audit,
     Difference,
@@ -40,6 +33,7 @@ from autoreproduce.claims.differences import (
     sorted_items,
 )
 from autoreproduce.errors import BudgetError, ContextError, ReplyError
+from autoreproduce.files.kinds import CODE, CONFIGURATION, ending, kind_of
 from autoreproduce.models.tokens import prompt_tokens
 from autoreproduce.papers.passages import nearest_within
 
@@ -344,7 +338,7 @@ def _not_read(
         reasons.setdefault(why, []).append(name)
     lines = []
     for why, names in reasons.items():
-        endings = Counter(PurePosixPath(name).suffix.lower() or "no ending" for name in names)
+        endings = Counter(ending(name) or "no ending" for name in names)
         kinds = ", ".join(f"{count} {ending}" for ending, count in endings.most_common(8))
         named = len(names) <= MOST_UNREAD_NAMES
         lines.append(f"{', '.join(names) if named else f'{len(names)} files: {kinds}'} ({why})")

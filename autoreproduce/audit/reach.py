@@ -17,20 +17,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from posixpath import normpath
 
-# Beside Python: what reviewers meet in artifacts. Files without an ending have their names here.
-SHELL = {".sh", ".bash", ".zsh", ".bat", ".cmd", ".ps1", ".slurm", ".sbatch", "makefile"}
-CODE = SHELL | {
-    ".py", ".pyx", ".ipynb", ".r", ".rmd", ".qmd", ".jl", ".m", ".c", ".h", ".cc", ".cpp", ".cxx",
-    ".hpp", ".cu", ".cuh", ".java", ".scala", ".rs", ".go", ".js", ".ts", ".lua", ".pl", ".f",
-    ".f90", ".do", ".stan", ".smk", ".nf", "dockerfile", "snakefile",
-}  # fmt: skip
-CONFIGURATION = (
-    ".yaml", ".yml", ".toml", ".json", ".cfg", ".ini", ".gin", ".jsonnet", ".libsonnet", ".conf",
-)  # fmt: skip
+from autoreproduce.files.kinds import CONFIGURATION, KINDS, PROSE, PYTHON, SHELL, kind_of
+
 RUN = (".py", ".sh", ".m", ".jl", ".r", ".R", ".ipynb")  # what a command may name without it
-KINDS = CODE | {*CONFIGURATION}  # endings and names of what is read of a program
-PROSE = {".md", ".rst", "readme"}  # texts for people, of which the commands are read
-PYTHON = {".py", ".pyx", ".ipynb"}
 RUN_BY_NAME = {"make": "Makefile", "snakemake": "Snakefile"}  # a command without its file
 DISTRIBUTION = ("setup.py", "setup.cfg", "pyproject.toml")  # name the commands they install
 WRITTEN = {".json", ".conf", "makefile", "dockerfile", "snakefile"}  # or are other words
@@ -68,17 +57,6 @@ def made_elsewhere(path: str, text: str) -> str:
         return "a library that came along"
     long = len(text) > LONG_LINES * (text.count("\n") + 1)
     return "minified" if long and kind_of(path) in (".js", ".ts") else ""
-
-
-def kind_of(path: str) -> str:
-    """The ending of a file in small letters, or its name if it has none; of a README in whatever
-    form (README.txt, readme.en) "readme".
-    """
-    name = PurePosixPath(path)
-    known = {*KINDS, ".md", ".rst"}  # by these a README is found anyway
-    if name.name.lower().startswith("readme") and name.suffix.lower() not in known:
-        return "readme"
-    return name.suffix.lower() or name.name.lower()
 
 
 def told_commands(files: Mapping[str, str]) -> list[str]:

@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from autoreproduce.audit.reach import SHELL, kind_of
 from autoreproduce.files.bounded import parse_python
+from autoreproduce.files.kinds import SHELL, kind_of
 from autoreproduce.papers.numbers import numbers_in, same_number
 
 Part = str | float | None  # text, a number literal, what is computed

@@ -15,7 +15,7 @@ from typing import Any
 from autoreproduce.config import Settings, digest
 from autoreproduce.contracts import Submission
 from autoreproduce.errors import SandboxError, UsageError
-from autoreproduce.evaluation.judging.submitted_code import SKIPPED, Sources, is_safe, own_entries
+from autoreproduce.evaluation.judging.submitted_code import Sources, is_safe, own_entries
 from autoreproduce.evaluation.outside_run import (
     OutsideRun,
     at_seed,
@@ -23,6 +23,7 @@ from autoreproduce.evaluation.outside_run import (
     read_outside_run,
     submission_of,
 )
+from autoreproduce.files.kinds import NOT_WRITTEN
 from autoreproduce.files.tree import Tree, TreeEntry
 from autoreproduce.files.unpacking import LARGEST_WHOLE, MOST_ENTRIES
 from autoreproduce.job import EXTERNAL, Job, now
@@ -69,7 +70,7 @@ def carried_files(root: Path, without: Sequence[Path], large: Sequence[str]) -> 
     """
     if not root.is_dir():
         return CarriedFiles(root)
-    entries = own_entries(root, without, SKIPPED, ())
+    entries = own_entries(root, without, NOT_WRITTEN, ())
     left_out, room = _submodules(root, entries), LARGEST_WHOLE
     taken: list[str] = []
     for pattern in large:

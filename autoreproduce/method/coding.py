@@ -16,6 +16,7 @@ from autoreproduce.claims.differences import checked, sorted_items
 from autoreproduce.claims.readings import DEFAULTS, parse_defaults, with_defaults
 from autoreproduce.errors import SandboxError
 from autoreproduce.files.bounded import parse_python
+from autoreproduce.files.kinds import NOT_WRITTEN
 from autoreproduce.method.choices import take_defaults
 from autoreproduce.method.phase import PhaseResult
 from autoreproduce.method.starting_code import starting_code
@@ -32,7 +33,7 @@ CODING, CHANGES = "coding", "changes"
 PROGRAM, README = "main.py", "README.md"
 NOT_OURS = ("TASK.md", "preprocess.py", METRICS, PREDICTIONS, CHECKPOINT)
 KEPT = ("TASK.md", "paper", ".agent")  # in the workspace, beside the program
-SKIPPED = (".agent", "paper", "__pycache__", ".git", "node_modules", ".venv")
+SKIPPED = NOT_WRITTEN | {*KEPT}
 MOST_FILES, LARGEST_FILE = 300, 1_000_000
 LEFT = "coder"  # the trial's folder of what was left after each round
 

@@ -11,13 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
 from autoreproduce.agents.listing import Edit, edit_stat, file_lines
 from autoreproduce.errors import SandboxError, UsageError, shown
+from autoreproduce.files.kinds import NOT_WRITTEN, SETTINGS, STATING, ending
 from autoreproduce.files.tree import Tree
 from autoreproduce.files.unpacking import is_url, opened_source
 from autoreproduce.trials.run import METRICS
@@ -28,10 +29,8 @@ if TYPE_CHECKING:
     from autoreproduce.trials.trial import Trial
 
 STORED = "coder/begun_from.json"
-DOCUMENTS = {".md", ".rst", ".txt", ".tex", ".html", ".ipynb", ".log", ".out", ""}  # of results
-NUMBERS = {".json", ".jsonl", ".csv", ".tsv", ".dat", ".yaml", ".yml", ".toml", ".cfg", ".ini"}
+NUMBERS = {".jsonl", ".csv", ".tsv", ".dat", *SETTINGS}
 MOST_NUMBERS = 200  # of a file of results; one with more holds data
-SKIPPED = (".git", "__pycache__", ".venv", "venv", "node_modules", ".ipynb_checkpoints")
 LARGEST, MOST = 1_000_000, 2_000  # bytes of a file; files
 ROWS = 20  # of changed files that the report names
 # What begins a comment, by a file's ending; else "#" does.
@@ -78,7 +77,7 @@ def starting_code(trial: Trial, source: str, withhold: Withholding) -> StartingC
         found = _opened(source, withhold)
         trial.write(STORED, found.model_dump_json())
     for name, text in found.files.items():
-        if PurePosixPath(name).suffix.lower() not in NUMBERS:
+        if ending(name) not in NUMBERS:
             withhold.look_in(name, text)
     return found
 
@@ -86,7 +85,7 @@ def starting_code(trial: Trial, source: str, withhold: Withholding) -> StartingC
 def _opened(source: str, withhold: Withholding) -> StartingCode:
     with opened_source(source) as root:
         tree = Tree(root if root.is_dir() else root.parent)
-        names = tree.files(skip=SKIPPED) if root.is_dir() else [root.name]
+        names = tree.files(skip=NOT_WRITTEN) if root.is_dir() else [root.name]
         files, left_out = dict[str, str](), list[str]()
         for name in names:
             try:
@@ -106,13 +105,13 @@ def _opened(source: str, withhold: Withholding) -> StartingCode:
 
 def without_results(name: str, text: str, withhold: Withholding) -> str:
     """A file as the coder may read it: what its code needs stays."""
-    suffix = PurePosixPath(name).suffix.lower()
-    if suffix in NUMBERS:
+    kind = ending(name)
+    if kind in NUMBERS:
         few = sum(1 for _ in islice(re.finditer(r"\d+", text), 2 * MOST_NUMBERS))
         return withhold(text) if few < 2 * MOST_NUMBERS else text
-    if suffix in DOCUMENTS:
+    if kind in STATING | {".ipynb"}:
         return withhold(text)
-    mark = _MARKS.get(suffix, "#")
+    mark = _MARKS.get(kind, "#")
     comment = rf"(?:^[ \t]*{mark}.*(?:\n|\Z))+|(?<=\s){mark}.*$|{_BLOCK}"
     return re.sub(comment, lambda found: withhold(found[0]), text, flags=re.MULTILINE)
 

@@ -9,10 +9,10 @@ counts from four digits on, which no two numbers share by chance.
 from collections.abc import Mapping, Sequence
 from math import nan
 
-from autoreproduce.audit.reach import CODE, kind_of
 from autoreproduce.audit.statements import digits_of, prints, read_source, tokens_of, written_by
 from autoreproduce.claims.verdicts.trial_verdict import SeedRun
 from autoreproduce.evaluation.scorers.execution import last_run
+from autoreproduce.files.kinds import CODE, kind_of
 from autoreproduce.runner.repeater import Repeater
 from autoreproduce.trials.finding import IntegrityFinding
 from autoreproduce.trials.integrity import Integrity

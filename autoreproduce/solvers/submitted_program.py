@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from autoreproduce.contracts import Submission
 from autoreproduce.errors import SandboxError
+from autoreproduce.files.kinds import NOT_WRITTEN
 from autoreproduce.method.results import discards, results_problem
 from autoreproduce.solvers.task_folder import remove_given
 from autoreproduce.task import Task
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 OWN = ".agent"  # an agent's HOME, in the workspace so that an interrupted agent finds it again
 PROGRAM = "main.py"
 GIVEN = ("TASK.md", "preprocess.py")
-SKIPPED = (OWN, "__pycache__", ".git", "node_modules")
+NOT_OURS = NOT_WRITTEN | {OWN}
 MOST_FILES, LARGEST_FILE = 300, 1_000_000  # of the program's text that is committed
 
 
@@ -75,7 +76,7 @@ class LeftProgram:
     ) -> Submission:
         """All files but those that were given."""
         remove_given(self.workspace.tree)
-        files = self.workspace.tree.files(skip=SKIPPED)
+        files = self.workspace.tree.files(skip=NOT_OURS)
         return Submission(
             status="complete" if files else "failed",
             reason=f"it left {len(files)} files" if files else f"it left no files ({ending})",
@@ -98,7 +99,7 @@ class LeftProgram:
         """The program's text by its name below `folder`."""
         tree, root = self.workspace.tree, Path(self.folder)
         program: dict[str, str] = {}
-        names = tree.files(skip=("paper", *SKIPPED))
+        names = tree.files(skip=NOT_OURS | {"paper"})
         inside = [name for name in names if Path(name).is_relative_to(root)]
         ours = [name for name in inside if name.endswith(".py") and name not in GIVEN]
         for name in ours[:MOST_FILES]:

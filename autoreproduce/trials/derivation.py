@@ -40,6 +40,7 @@ from pydantic import (
 from autoreproduce.claims.verdicts.intervals import t_quantile
 from autoreproduce.errors import CommandError, SandboxError, UsageError
 from autoreproduce.files.bounded import is_usable
+from autoreproduce.files.kinds import REMADE, ending
 from autoreproduce.files.tree import Tree
 from autoreproduce.trials.metrics_file import MAX_BYTES
 from autoreproduce.trials.numbers_in_text import form_of, numbers_on_line, pattern_of
@@ -252,7 +253,7 @@ class Outputs:
                 why = f"--metric-from: {name} cannot be read ({error})"
                 raise CommandError(why) from None
 
-        names = [e.name for e in tree.walk({".git", "__pycache__"}) if e.kind == "file"]
+        names = [e.name for e in tree.walk(REMADE) if e.kind == "file"]
         return cls([name for name in names if name not in unwritten], read)
 
     def matching(self, place: Values) -> list[str]:
@@ -260,7 +261,7 @@ class Outputs:
         if not place.is_pattern or place.file in self.names:
             return [place.file]
         fits = [n for n in sorted(self.names) if fnmatchcase(n, place.file) and n != PRINTED]
-        fits = [name for name in fits if PurePosixPath(name).suffix.lower() in TEXTS]
+        fits = [name for name in fits if ending(name) in TEXTS]
         if not fits:
             raise CommandError(f"no output fits {place.file}")
         return fits

@@ -27,11 +27,11 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import PurePosixPath
 from typing import Any
 
 from autoreproduce.errors import CommandError
 from autoreproduce.files.bounded import is_number, is_usable, parse_json
+from autoreproduce.files.kinds import ending
 from autoreproduce.files.notebooks import joined, notebook_cells
 from autoreproduce.papers.numbers import same_number
 from autoreproduce.trials.numbers_in_text import (
@@ -106,7 +106,7 @@ def plain(text: str) -> str:
 
 def kind_of(file: str) -> str:
     """How a file is read: its ending, "" of what was printed."""
-    return "" if file == PRINTED else PurePosixPath(file).suffix.lower()
+    return "" if file == PRINTED else ending(file)
 
 
 def readable(name: str, text: str) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from autoreproduce.contracts import RunInterruptedError
 from autoreproduce.errors import SandboxError
+from autoreproduce.files.kinds import REMADE
 from autoreproduce.sandboxes.counted_run import execute_counted
 from autoreproduce.trials.steps import ExecutionResult
 
@@ -111,7 +112,7 @@ def run_program(
 def _fitting(tree: Tree, names: Sequence[str]) -> list[str]:
     """The files that these names and patterns mean."""
     patterns = [name for name in names if set(name) & set("*?[")]
-    there = (e.name for e in tree.walk({".git"}) if e.kind == "file") if patterns else ()
+    there = (e.name for e in tree.walk(REMADE) if e.kind == "file") if patterns else ()
     fits = [name for name in there if any(fnmatchcase(name, each) for each in patterns)]
     return list(dict.fromkeys([*names, *fits]))
 

@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 
 from autoreproduce.errors import SandboxError
+from autoreproduce.files.kinds import NOT_WRITTEN
 from autoreproduce.files.tree import Tree
 from autoreproduce.trials.printed import MOST_ROWS, MOST_VALUES, Row, counted, row_of
 from autoreproduce.trials.steps import Observer, SeesRows
 
 PAUSE, SHARE = 2.0, 20  # seconds between two looks, and how many times what one took
 LARGEST, MOST_FILES, MOST_ENTRIES = 4_000_000, 3, 20_000  # bytes of a file
-SKIPPED = (".autoreproduce", ".git", "__pycache__", "node_modules")
 CLOCKS = 2.0  # seconds by which the times of files may be early
 EVENTS = "events.out.tfevents."
 
@@ -59,7 +59,7 @@ class WrittenSteps:
         """Name, time and size of the newest files that may hold rows."""
         found = []
         with suppress(OSError, SandboxError):
-            for number, one in enumerate(self.tree.walk(SKIPPED)):
+            for number, one in enumerate(self.tree.walk(NOT_WRITTEN | {".autoreproduce"})):
                 fits = one.name.endswith((".jsonl", ".csv")) or EVENTS in one.name
                 if fits and one.kind == "file" and one.changed > self._since * 1e9:
                     found.append((one.name, one.changed, one.size))

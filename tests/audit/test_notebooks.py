@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from autoreproduce.audit.reach import KINDS, ProgramFiles
+from autoreproduce.audit.reach import ProgramFiles
 from autoreproduce.claims.differences import Item, checked, lines_of
 from autoreproduce.evaluation.judging.submitted_code import read_program
+from autoreproduce.files.kinds import KINDS
 from autoreproduce.files.notebooks import changed_notebook
 
 PAPER = "# Training\nThe model is trained for 200 epochs, on all rows.\n"

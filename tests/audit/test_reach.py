@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from autoreproduce.audit.reach import KINDS, PROSE, ProgramFiles, kind_of, told_commands
+from autoreproduce.audit.reach import ProgramFiles, told_commands
 from autoreproduce.evaluation.judging.submitted_code import read_program
+from autoreproduce.files.kinds import KINDS, PROSE, kind_of
 
 FILES = dict.fromkeys(
     [

@@ -11,26 +11,16 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
-from autoreproduce.audit.reach import kind_of
 from autoreproduce.claims.differences import CELL_MARK
 from autoreproduce.errors import SandboxError, UsageError, shown
 from autoreproduce.files.bounded import parse_json
+from autoreproduce.files.kinds import DOCUMENTS, JUDGED, NOT_WRITTEN, ending, kind_of
 from autoreproduce.files.notebooks import LARGEST_NOTEBOOK
 from autoreproduce.files.tree import Tree, TreeEntry
 from autoreproduce.files.unpacking import is_url, opened_source
 
-TEXT = {".py", ".ipynb", ".yaml", ".yml", ".json", ".toml", ".cfg", ".ini", ".sh"}
 LARGEST = 1_000_000  # bytes of one file; what is larger is data
 MOST = 2_000  # files
-SKIPPED = {
-    ".git",
-    "__pycache__",
-    ".venv",
-    "venv",
-    "node_modules",
-    ".ipynb_checkpoints",
-    "site-packages",
-}
 NO_CODE = "no code"
 _ENCODING = re.compile(r"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 WRITTEN = {"metrics.json", "package-lock.json"}  # by programs, not by people
@@ -66,8 +56,8 @@ class Sources:
 def read_program(
     source: str,
     without: Sequence[Path] = (),
-    kinds: Collection[str] = TEXT,
-    skipped: Collection[str] = SKIPPED,
+    kinds: Collection[str] = JUDGED,
+    skipped: Collection[str] = NOT_WRITTEN,
 ) -> Sources:
     """The program at `source`: a file, a folder, a .zip or .tar archive, or a git URL.
 
@@ -86,8 +76,8 @@ def program_at(
     root: Path,
     source: str,
     without: Sequence[Path] = (),
-    kinds: Collection[str] = TEXT,
-    skipped: Collection[str] = SKIPPED,
+    kinds: Collection[str] = JUDGED,
+    skipped: Collection[str] = NOT_WRITTEN,
 ) -> Sources:
     """The program at `root`, which `opened_source` made of `source`."""
     if not root.is_dir():
@@ -111,8 +101,8 @@ def _one_file(path: Path, kinds: Collection[str]) -> Sources:
 def program_below(
     root: Path,
     without: Sequence[Path] = (),
-    kinds: Collection[str] = TEXT,
-    skipped: Collection[str] = SKIPPED,
+    kinds: Collection[str] = JUDGED,
+    skipped: Collection[str] = NOT_WRITTEN,
 ) -> Sources:
     """The program in a folder that a program may own; empty if there is none.
 
@@ -186,7 +176,7 @@ def _program_entries(
 
 def _may_be_data(name: str) -> bool:
     """True if thousands of such files are no program: they are read after all code."""
-    return PurePosixPath(name).suffix.lower() in {".json", ".yaml", ".yml", ".txt", ".md", ".rst"}
+    return ending(name) in DOCUMENTS | {".json", ".yaml", ".yml"}
 
 
 def _program_text(
@@ -266,7 +256,7 @@ def _python_name(name: str, there: Collection[str] = ()) -> str:
     return f"{name}.py" if hides or f"{stem}.py" in there else f"{stem}.py"
 
 
-def is_text(name: str, kinds: Collection[str] = TEXT) -> bool:
+def is_text(name: str, kinds: Collection[str] = JUDGED) -> bool:
     """True for a program's own text: code and configuration, which may hold what is judged."""
     return kind_of(name) in kinds and PurePosixPath(name).name not in WRITTEN
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from autoreproduce.files.kinds import DOCUMENTS, ending
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -72,13 +74,10 @@ class LineageEntry(BaseModel):
         return self.model_dump(mode="json", exclude={"code"})
 
 
-DOCUMENTS = (".md", ".rst", ".txt")
-
-
 def blanked(entry: LineageEntry, blank: Callable[[str], str]) -> LineageEntry:
     """The entry with `blank` of its prose: the summary, and documents among the files."""
     code = {
-        path: blank(text) if path.lower().endswith(DOCUMENTS) else text
+        path: blank(text) if ending(path) in DOCUMENTS else text
         for path, text in entry.code.items()
     }
     return entry.model_copy(update={"summary": blank(entry.summary), "code": code})

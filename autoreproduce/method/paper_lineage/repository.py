@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field
 
 from autoreproduce.errors import LineageError
+from autoreproduce.files.kinds import SETTINGS, ending
 
 if TYPE_CHECKING:
     from github import Github
@@ -50,19 +50,7 @@ PERMISSIVE = frozenset(
     }
 )
 PROGRAMS = frozenset({".py", ".jl", ".m", ".r", ".cpp", ".cc", ".c", ".cu", ".java", ".lua"})
-CODE = PROGRAMS | {
-    ".h",
-    ".hpp",
-    ".sh",
-    ".yaml",
-    ".yml",
-    ".toml",
-    ".json",
-    ".cfg",
-    ".ini",
-    ".md",
-    ".txt",
-}
+CODE = PROGRAMS | {".h", ".hpp", ".sh", ".md", ".txt", *SETTINGS}
 
 
 class Info(BaseModel):
@@ -180,14 +168,12 @@ def _fill_tree(info: Info, tree: GitTree) -> None:
     """The files that may be code, and what is odd about the rest."""
     files = {e.path: e.size or 0 for e in tree.tree if e.type == "blob" and e.path.isprintable()}
     info.files = len(files)
-    info.tree = {
-        path: size for path, size in files.items() if PurePosixPath(path).suffix.lower() in CODE
-    }
+    info.tree = {path: size for path, size in files.items() if ending(path) in CODE}
     if submodules := [e.path for e in tree.tree if e.type == "commit"]:
         info.notes.append(f"its submodules were not fetched: {', '.join(submodules[:5])}")
     if tree.raw_data.get("truncated"):
         info.notes.append("GitHub cut its list of files")
-    if not any(PurePosixPath(path).suffix.lower() in PROGRAMS for path in info.tree):
+    if not any(ending(path) in PROGRAMS for path in info.tree):
         raise LineageError(f"{info.name} has no file that looks like a program")
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autoreproduce.errors import SandboxError, SourceError
+from autoreproduce.files.kinds import REMADE
 from autoreproduce.files.tree import Tree
 from autoreproduce.plugins.autoexperiment.functions import Function
 from autoreproduce.plugins.autoexperiment.masking import read_source
@@ -48,7 +49,7 @@ def clones(code: Path, wanted: Sequence[Pair]) -> list[Clone]:
     functions = {pair: sources[pair[0]].find(pair[1]) for pair in wanted}
     found: list[Clone] = []
     tree = Tree(code.resolve())
-    for file in tree.files(skip={".git", "__pycache__"}):
+    for file in tree.files(skip=REMADE):
         try:
             data = tree.read(file, LARGEST)
         except (SandboxError, FileNotFoundError):

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from autoreproduce.errors import SandboxError, UsageError
+from autoreproduce.files.kinds import REMADE
 from autoreproduce.files.shared import copy_tree
 from autoreproduce.files.tree import LARGEST, Tree
 from autoreproduce.plugins.autoexperiment.locating import wanted_of
@@ -18,7 +19,6 @@ from autoreproduce.plugins.autoexperiment.selection import MaskedTask, with_seed
 from autoreproduce.plugins.autoexperiment.taskset import PaperSet
 
 COMMAND = "bash refsol.sh"
-NOT_COPIED = {".git", "__pycache__"}
 LAID_OUT = ("experiment.txt", "paper.txt", "refsol.sh")  # what a workspace has beside the code
 
 
@@ -85,7 +85,7 @@ def copy_code(code: Path, folder: Path) -> None:
     if not code.is_dir():
         raise UsageError(f"{code} is missing", fix="get the dataset's files again")
     try:
-        copy_tree(code, folder, (*NOT_COPIED, "*.pyc"))
+        copy_tree(code, folder, (*REMADE, "*.pyc"))
     except (OSError, SandboxError) as error:
         raise UsageError(
             f"{code} cannot be copied to {folder} ({str(error)[:200]})",

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autoreproduce.errors import SandboxError, SourceError
+from autoreproduce.files.kinds import REMADE
 from autoreproduce.files.tree import Tree
 from autoreproduce.plugins.autoexperiment.functions import Function
 from autoreproduce.plugins.autoexperiment.helpers import inside_strings, needed_helpers, reindented
-from autoreproduce.plugins.autoexperiment.layout import NOT_COPIED
 from autoreproduce.plugins.autoexperiment.masking import read_source
 from autoreproduce.plugins.autoexperiment.python_source import PythonSource
 
@@ -145,7 +145,7 @@ def _body(source: PythonSource, function: Function, indent: bytes, before: bytes
 
 
 def _files(tree: Tree) -> set[str]:
-    return set(tree.files(skip=NOT_COPIED))
+    return set(tree.files(skip=REMADE))
 
 
 def _is_unchanged(given: Tree, submission: Tree, name: str) -> bool:

@@ -26,6 +26,7 @@ from filelock import FileLock
 from autoreproduce.config import Settings, digest
 from autoreproduce.contracts import Execution, Need, Packages, Sandbox, Submission
 from autoreproduce.errors import SandboxError, UsageError
+from autoreproduce.files.kinds import REMADE
 from autoreproduce.files.owner import temporary_folder
 from autoreproduce.files.tree import Tree
 from autoreproduce.method.coding import LEFT
@@ -252,7 +253,7 @@ def code_digest(agent: AgentFile) -> str:
     code = agent.code_folder()
     if code is None:
         return ""
-    own = [path for path in code.rglob("*") if not {".git", "__pycache__"} & set(path.parts)]
+    own = [path for path in code.rglob("*") if not REMADE & set(path.parts)]
     sizes = [(str(path.relative_to(code)), path.stat().st_size) for path in own if path.is_file()]
     return digest(sorted(sizes))
 

@@ -21,9 +21,9 @@ from typing import Any, ParamSpec, TypeVar
 
 from autoreproduce.config import SECRETS, Settings
 from autoreproduce.errors import AutoReproduceError, TrialError, UsageError
-from autoreproduce.evaluation.judging.submitted_code import SKIPPED
 from autoreproduce.evaluation.report.wording import clean
 from autoreproduce.files.git_process import NO_CONFIGURATION, run_git
+from autoreproduce.files.kinds import NOT_WRITTEN
 from autoreproduce.files.shared import file_inside, inside
 from autoreproduce.plugins.integrations import optional_module
 from autoreproduce.plugins.integrations.jobs import Jobs, JobState
@@ -566,7 +566,7 @@ def own_path(here: Path, path: str) -> str:
 
 def own_program(here: Path, path: str, runs: Path) -> str:
     """The same of a program, which goes without the folder of `runs`, git's and environments'."""
-    return _visible(here, path, SKIPPED, runs)
+    return _visible(here, path, NOT_WRITTEN, runs)
 
 
 def _visible(here: Path, path: str, skipped: Collection[str], runs: Path | None) -> str:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from autoreproduce.errors import SandboxError, UsageError
+from autoreproduce.files.kinds import REMADE
 from autoreproduce.files.tree import Tree
 from autoreproduce.papers.blacklist import used_addresses
 from autoreproduce.plugins.paperbench.papers import load_paper, paper_folders
@@ -152,7 +153,7 @@ def blacklist_hits(task: Task, trial: Trial) -> list[str]:
     if not task.blacklist:
         return []
     tree, texts = Tree(trial.workspace), dict[str, str]()
-    for name in tree.files(skip=(".git", "__pycache__")):
+    for name in tree.files(skip=REMADE):
         with suppress(SandboxError, FileNotFoundError):  # too large to be code, or gone by now
             shown = name.encode("utf-8", "replace").decode()
             texts[shown] = tree.read_text(name, LARGEST_READ)

@@ -13,10 +13,10 @@ from typing import Any
 
 from autoreproduce.errors import SandboxError
 from autoreproduce.evaluation.judging.submitted_code import Sources
+from autoreproduce.files.kinds import DOCUMENTS, ending
 from autoreproduce.files.tree import Tree
 from autoreproduce.models.tokens import rough_tokens
 from autoreproduce.plugins.paperbench.files import (
-    DOCUMENTS,
     PASSED_OVER,
     SubmittedFiles,
     as_evidence,
@@ -104,7 +104,7 @@ def written_results(tree: Tree, run: ScriptRun) -> Sources:
         if not name.isprintable():
             unread[repr(name)] = "its name has a line break or another control character"
             continue
-        if pure.suffix.lower() not in DOCUMENTS | TABLES or PASSED_OVER & set(pure.parts):
+        if ending(name) not in DOCUMENTS | TABLES or PASSED_OVER & set(pure.parts):
             continue
         if len(files) >= MOST_RESULTS:
             unread[name] = f"beyond {MOST_RESULTS} files"

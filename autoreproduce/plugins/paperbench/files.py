@@ -9,46 +9,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from autoreproduce.evaluation.judging.submitted_code import (
-    SKIPPED,
-    Sources,
-    program_below,
-    read_program,
-)
+from autoreproduce.evaluation.judging.submitted_code import Sources, program_below, read_program
+from autoreproduce.files.kinds import DOCUMENTS, NOT_WRITTEN, SETTINGS
 from autoreproduce.models.tokens import rough_tokens
 
-DOCUMENTS = {".md", ".txt", ".rst"}
 CODE = {
-    ".py",
-    ".ipynb",
-    ".r",
-    ".rmd",
-    ".m",
-    ".jl",
-    ".c",
-    ".h",
-    ".cc",
-    ".cpp",
-    ".cxx",
-    ".hpp",
-    ".hxx",
-    ".cu",
-    ".java",
-    ".js",
-    ".ts",
-    ".scala",
-    ".go",
-    ".rs",
-    ".sh",
-    ".yaml",
-    ".yml",
-    ".json",
-    ".toml",
-    ".cfg",
-    ".ini",
-    ".config",
-}
-PASSED_OVER = SKIPPED | {".env", "wandb", ".github"}
+    ".py", ".ipynb", ".r", ".rmd", ".m", ".jl", ".c", ".h", ".cc", ".cpp", ".cxx", ".hpp", ".hxx",
+    ".cu", ".java", ".js", ".ts", ".scala", ".go", ".rs", ".sh", ".config", *SETTINGS,
+}  # fmt: skip
+PASSED_OVER = NOT_WRITTEN | {".env", "wandb", ".github"}
 NOT_SHOWN = {
     "reproduce.sh",
     "reproduce.log",

@@ -11,13 +11,14 @@ from autoreproduce.agents.agent import Agent
 from autoreproduce.agents.prompts import Prompts
 from autoreproduce.audit import audit
 from autoreproduce.audit.find import readable
-from autoreproduce.audit.reach import KINDS, PROSE, ProgramFiles
+from autoreproduce.audit.reach import ProgramFiles
 from autoreproduce.claims.differences import Audit
 from autoreproduce.config import Settings, digest
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.judging.submitted_code import read_program
 from autoreproduce.evaluation.report.audit_page import MOVES, audit_sentence
 from autoreproduce.evaluation.report.wording import clean
+from autoreproduce.files.kinds import KINDS, PROSE
 from autoreproduce.models.budget import Budget
 from autoreproduce.models.prices import check_price
 from autoreproduce.papers import read_paper

@@ -20,9 +20,9 @@ from pathlib import PurePosixPath
 from autoreproduce.claims.claim import Claim
 from autoreproduce.errors import ReaderError
 from autoreproduce.files.bounded import is_number
+from autoreproduce.files.kinds import LANGUAGES, ending
 from autoreproduce.papers.numbers import numbers_in, same_number
 from autoreproduce.plugins.verify.run_patches import tree_of
-from autoreproduce.plugins.verify.runnable import LANGUAGES
 
 DRIVER = "verify_driver.py"
 LONGEST = 20_000  # characters
@@ -173,7 +173,7 @@ class _Look(ast.NodeVisitor):
             what = f"{_name(node)} runs what isn't the repository's"
             self.fault = self.fault or f"the driver's line {node.lineno}: {what}"
             return
-        if not starts and PurePosixPath(file).suffix.lower() in LANGUAGES:
+        if not starts and ending(file) in LANGUAGES:
             what = f"{_name(node)} runs a copy of {file} in Python: call it by its own program"
             self.fault = self.fault or f"the driver's line {node.lineno}: {what}"
             return

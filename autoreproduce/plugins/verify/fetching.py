@@ -21,12 +21,12 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 import httpx2
 
-from autoreproduce.audit.reach import KINDS
 from autoreproduce.config import digest, sha256_of
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.judging.submitted_code import program_at
 from autoreproduce.files.bounded import parse_json
 from autoreproduce.files.http_limits import limited_client
+from autoreproduce.files.kinds import KINDS
 from autoreproduce.files.unpacking import opened_source
 
 MOST_ADDRESSES, MOST_REDIRECTS = 50, 5

@@ -22,7 +22,6 @@ from autoreproduce.agents.agent import Agent, ToShow
 from autoreproduce.agents.prompts import Prompts
 from autoreproduce.agents.structured import read_object, read_structured
 from autoreproduce.audit import audit
-from autoreproduce.audit.reach import KINDS, PROSE
 from autoreproduce.claims.choices import CHOICES, Choice, Cut, says
 from autoreproduce.claims.differences import cut
 from autoreproduce.claims.withholding import Withholding
@@ -39,6 +38,7 @@ from autoreproduce.evaluation.outside_run import (
 )
 from autoreproduce.evaluation.submission import TREE, CarriedFiles, carried_files, lay_carried
 from autoreproduce.files.bounded import parse_json
+from autoreproduce.files.kinds import KINDS, PROSE, REMADE
 from autoreproduce.files.notebooks import notebook_errors
 from autoreproduce.files.shared import read_text
 from autoreproduce.files.tree import Tree
@@ -605,7 +605,7 @@ def _given(trial: Trial) -> Path:
 
 def _names(trial: Trial) -> list[str]:
     """The names of the code's files."""
-    return Tree(_given(trial)).files({".git"})
+    return Tree(_given(trial)).files(REMADE)
 
 
 def _driver_of(changed: Patched, trial: Trial) -> tuple[dict[str, str], dict[str, list[str]]]:
@@ -644,7 +644,7 @@ def _executed(
     lay_carried(trial.folder, trial.workspace)
     parts: list[ExecutionResult] = []
     tree, made = Tree(trial.workspace), list[dict[str, Any]]()
-    before = {entry.name: entry.changed for entry in tree.walk({".git", "__pycache__"})}
+    before = {entry.name: entry.changed for entry in tree.walk(REMADE)}
     for one in plan.commands:
         if len(plan.commands) > 1:
             trial.note(f"{one.command}{f', for {one.shows}' if one.shows else ''}")
@@ -653,7 +653,7 @@ def _executed(
         files = {} if parts else changed.files
         run = Run(line, left, before=PACKAGES_FIRST, files=files, results=(), counted=True)
         parts.append(run_program(sandbox, tree, run, trial.output))
-        now = {entry.name: entry.changed for entry in tree.walk({".git", "__pycache__"})}
+        now = {entry.name: entry.changed for entry in tree.walk(REMADE)}
         wrote = [name for name, changed_at in now.items() if before.get(name) != changed_at]
         printed = sum(part.stdout.count("\n") for part in parts)
         made.append({"command": one.command, "lines": printed, "files": wrote[:MOST_FILES]})
@@ -738,7 +738,7 @@ def _versions(sandbox: Sandbox, workspace: Path) -> list[list[str]]:
     right after a run.
     """
     tree = Tree(workspace)
-    texts = [tree.read_text(one) for one in tree.files({".git"}) if one.endswith(".py")][:300]
+    texts = [tree.read_text(one) for one in tree.files(REMADE) if one.endswith(".py")][:300]
     lines = [m for text in texts for m in re.findall(r"(?m)^\s*(?:import|from)\s+(.+)", text)]
     names = [each.partition(" import ")[0].split(",") for each in lines]
     used = {found[0] for each in names for one in each if (found := re.findall(r"^\s*(\w+)", one))}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, ValidationError, model_validator
@@ -12,6 +12,7 @@ from pydantic import Field, ValidationError, model_validator
 from autoreproduce.agents.structured import read_object
 from autoreproduce.errors import CommandError, ReplyError
 from autoreproduce.files.bounded import parse_json
+from autoreproduce.files.kinds import REMADE, ending
 from autoreproduce.files.tree import Tree
 from autoreproduce.papers.plain import named_in, words
 from autoreproduce.trials.derivation import (
@@ -94,7 +95,7 @@ class Places:
         """Files that a pattern of a derivation fits, and that the run didn't write."""
         places = [place for one in self.found.values() for place in one.derivation.values]
         patterns = [place.file for place in places if place.is_pattern]
-        there = (e.name for e in tree.walk({".git"}) if e.kind == "file") if patterns else ()
+        there = (e.name for e in tree.walk(REMADE) if e.kind == "file") if patterns else ()
         fits = [name for name in there if any(fnmatchcase(name, each) for each in patterns)]
         return tuple(name for name in fits if name not in self.texts)
 
@@ -193,11 +194,11 @@ def outputs_of(run: ExecutionResult, workspace: Path, handed_in: Path) -> dict[s
     found = {PRINTED: readable(PRINTED, run.stdout)}
     given = Tree(handed_in)
     before = {e.name: e.changed for e in given.walk()} if handed_in.is_dir() else {}
-    written = [e for e in tree.walk({".git", "__pycache__"}) if before.get(e.name) != e.changed]
+    written = [e for e in tree.walk(REMADE) if before.get(e.name) != e.changed]
     for entry in sorted(written, key=lambda entry: entry.size):
         if not entry.name.isprintable():  # it would not stay on its line of a prompt
             continue
-        if entry.kind == "file" and PurePosixPath(entry.name).suffix.lower() in TEXTS:
+        if entry.kind == "file" and ending(entry.name) in TEXTS:
             room -= entry.size
             if entry.size > LARGEST or room < 0 or len(found) > MOST_FILES:
                 break

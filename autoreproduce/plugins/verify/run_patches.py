@@ -20,6 +20,7 @@ from pydantic import BaseModel, Field
 from autoreproduce.errors import ReaderError
 from autoreproduce.files.bounded import parse_python
 from autoreproduce.files.confined import confined
+from autoreproduce.files.kinds import REMADE
 from autoreproduce.files.tree import Tree
 from autoreproduce.sandboxes.inside import DATA
 
@@ -68,7 +69,7 @@ def from_python2(tree: Tree) -> Patched:
 def all_converted(root: Path) -> Patched:
     """What `from_python2` gives, of the files below a folder."""
     found, tree = Patched({}, [], []), Tree(root)
-    for entry in tree.walk({".git"}):
+    for entry in tree.walk(REMADE):
         if entry.kind != "file" or not entry.name.endswith(".py") or entry.size > LARGEST:
             continue
         before = tree.read_text(entry.name)

@@ -8,23 +8,18 @@ import shlex
 import shutil
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from autoreproduce.config import Settings
 from autoreproduce.contracts import Sandbox
 from autoreproduce.errors import UsageError
-from autoreproduce.evaluation.judging.submitted_code import SKIPPED, own_entries
+from autoreproduce.evaluation.judging.submitted_code import own_entries
+from autoreproduce.files.kinds import LANGUAGES, NOT_WRITTEN, REMADE, ending
 from autoreproduce.files.tree import Tree
 from autoreproduce.sandboxes import why_not
 from autoreproduce.sandboxes.package_files import PackageList, first_list, is_package_file
 
 RUNS = {".py", ".ipynb", ".sh", ".bash"}
-LANGUAGES = {
-    ".r": "R", ".rmd": "R", ".jl": "Julia", ".m": "MATLAB", ".do": "Stata", ".java": "Java",
-    ".scala": "Scala", ".c": "C", ".cc": "C++", ".cpp": "C++", ".cu": "CUDA", ".rs": "Rust",
-    ".rnw": "R", ".go": "Go", ".js": "JavaScript", ".ts": "TypeScript", ".lua": "Lua",
-    ".f90": "Fortran",
-}  # fmt: skip
 # What runs a language without a compiler to find first, and Debian's packages that have it.
 PROGRAMS = {"R": ("Rscript", "r-base-core r-recommended"), "Lua": ("lua", "lua5.4")}
 PROGRAMS |= {"JavaScript": ("node", "nodejs"), "Julia": ("julia", "")}
@@ -57,9 +52,7 @@ def runnable_settings(root: Path, source: str, settings: Settings) -> Settings:
     """
     if not root.is_dir():
         return settings
-    kinds = Counter(
-        PurePosixPath(entry.name).suffix.lower() for entry in own_entries(root, (), SKIPPED)
-    )
+    kinds = Counter(ending(entry.name) for entry in own_entries(root, (), NOT_WRITTEN))
     if RUNS & set(kinds) or any((root / name).exists() for name in ("Makefile", "makefile")):
         return settings
     named = Counter({kind: kinds[kind] for kind in LANGUAGES if kind in kinds})
@@ -107,7 +100,6 @@ def _is_local(settings: Settings) -> bool:
 
 # What runs other languages than Python.
 OTHERS = "Rscript julia octave lua node java g++ gcc gfortran make cmake go rustc"
-R_FILES = (".r", ".rmd", ".rnw", ".qmd")
 R_NAMES = re.compile(
     r"\b(?:library|require|requireNamespace|loadNamespace)\s*\(\s*[\"']?([A-Za-z][\w.]*)"
     r"|\b([A-Za-z][\w.]+):::?\w"
@@ -120,7 +112,7 @@ def programs_in(sandbox: Sandbox, code: Tree) -> list[str]:
     """
     ask = f'for one in {OTHERS}; do command -v "$one" >/dev/null && echo "$one"; done'
     found = sandbox.execute(ask, 60).stdout.split()
-    scripts = [name for name in code.files({".git"}) if name.lower().endswith(R_FILES)]
+    scripts = [name for name in code.files(REMADE) if LANGUAGES.get(ending(name)) == "R"]
     texts = "\n".join(code.read_text(name) for name in scripts[:100])
     named = sorted({one or other for one, other in R_NAMES.findall(texts)})[:60]
     if "Rscript" in found and named:

@@ -13,16 +13,15 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from autoreproduce.audit.reach import COMMAND, made_elsewhere
+from autoreproduce.files.kinds import CODE, KINDS, REMADE, STATING, ending
 from autoreproduce.files.notebooks import joined, notebook_cells
 from autoreproduce.files.tree import Tree
-from autoreproduce.method.starting_code import DOCUMENTS
 
 ABOUT_RUNNING = re.compile(
     r"(?i)(^|/)(readme[^/]*|makefile|[^/]*\.mk|justfile|pyproject\.toml|setup\.(py|cfg)|tox\.ini"
     r"|noxfile\.py|requirements[^/]*\.txt|environment[^/]*\.ya?ml|pipfile|description|project\.toml"
     r"|dockerfile|[^/]*\.sh)$|^\.github/workflows/[^/]*\.ya?ml$|^\.gitlab-ci\.yml$"
 )
-CODE = {".py", ".ipynb", ".sh", ".bash", ".r", ".rmd", ".jl", ".m", ".lua", ".js", ".pl", ".cpp"}
 EXPERIMENT_ROOM = 7_000  # characters
 LONGEST_PARAGRAPH = 2_500  # of one paragraph
 FEWEST_WORDS = 8  # of a paragraph that says anything
@@ -32,9 +31,6 @@ _SETTINGS = re.compile(
     r"|hyper-?parameters?|settings?|default|evaluat\w+|simulat\w+|we (?:use|set|run|train|draw)"
     r"|scripts?|commands?|code)\b|[A-Za-zα-ω]\$?\s*=\s*\$?\d"
 )
-CODE |= {".c", ".f90", ".yaml", ".yml", ".toml", ".cfg", ".ini", ".json"}
-LANGUAGES = CODE - {".yaml", ".yml", ".toml", ".cfg", ".ini", ".json"}
-STATING = DOCUMENTS - {".ipynb"}  # a patch copies the lines of a notebook as they are
 MOST_SHOWN, MOST_NAMES = 6_000, 300  # characters of an error, files of a prompt
 MOST_ASKED = 3  # files that a model may ask for
 ROOM, OF_A_TEXT, OF_A_SCRIPT = 70_000, 8_000, 16_000  # characters: of all, of a file
@@ -64,9 +60,9 @@ def shown_code(
     the paper's results out of a document.
     """
     tree = Tree(workspace)
-    files = [(e.name, e.size) for e in tree.walk({".git"}) if e.kind == "file"]
+    files = [(e.name, e.size) for e in tree.walk(REMADE) if e.kind == "file"]
     readable = [name for name, size in files if 0 < size < LARGEST]
-    code = _Code(tree, [name for name in readable if _suffix(name) in CODE], withhold)
+    code = _Code(tree, [name for name in readable if ending(name) in KINDS], withhold)
     texts = sorted(filter(ABOUT_RUNNING.search, readable), key=_of_texts)
     wanted = _Wanted(about)
     said = [code.text(name) for name in texts] + [paper]
@@ -76,7 +72,7 @@ def shown_code(
     names = [
         name
         for name in readable
-        if _suffix(name) in LANGUAGES and not made_elsewhere(name, code.text(name))
+        if ending(name) in CODE and not made_elsewhere(name, code.text(name))
     ]
     rest = scripts_first(names, "\n".join(said), about)
     order = list(dict.fromkeys([*failed, *texts, *first, *then, *rest]))
@@ -99,7 +95,7 @@ def files_asked_for(
 ) -> str:
     """The texts of files that a model asked to see, the first few, or that one isn't there."""
     tree = Tree(workspace)
-    there = {e.name: e.size for e in tree.walk({".git"}) if e.kind == "file"}
+    there = {e.name: e.size for e in tree.walk(REMADE) if e.kind == "file"}
     code, parts = _Code(tree, [], withhold), list[str]()
     for asked in islice(names, MOST_ASKED):
         name = asked.strip().removeprefix("./")
@@ -108,10 +104,6 @@ def files_asked_for(
             continue
         parts.append(f"## {name}\n~~~~\n{_part(code.text(name), ROOM // MOST_ASKED, ())}\n~~~~")
     return "\n\n".join(parts)
-
-
-def _suffix(name: str) -> str:
-    return PurePosixPath(name).suffix.lower()
 
 
 def _of_texts(name: str) -> tuple[int, bool, str]:
@@ -155,7 +147,7 @@ class _Code:
         if name not in self.texts:
             text = self.tree.read_text(name)
             text = _cells(text) if name.endswith(".ipynb") else text
-            self.texts[name] = self.withhold(text) if _suffix(name) in STATING else text
+            self.texts[name] = self.withhold(text) if ending(name) in STATING else text
         return self.texts[name]
 
     def named(self, text: str) -> list[str]:
@@ -204,7 +196,7 @@ class _Code:
     def _imported(self, name: str, text: str) -> list[str]:
         """The files that a Python text imports."""
         found = []
-        for source, names, plain in _IMPORT.findall(text) if _suffix(name) != ".json" else ():
+        for source, names, plain in _IMPORT.findall(text) if ending(name) != ".json" else ():
             for module in re.findall(r"[\w.]+", plain) if plain else [source]:
                 dots = len(module) - len(module.lstrip("."))
                 path = module.lstrip(".").replace(".", "/")

@@ -12,10 +12,11 @@ from pathlib import Path
 
 from autoreproduce.config import digest
 from autoreproduce.errors import NotScoredError
+from autoreproduce.files.kinds import REMADE
 from autoreproduce.files.tree import Tree
 from autoreproduce.plugins.autoexperiment.behaviour import Watch
 from autoreproduce.plugins.autoexperiment.dataset import Dataset
-from autoreproduce.plugins.autoexperiment.layout import NOT_COPIED, digests
+from autoreproduce.plugins.autoexperiment.layout import digests
 from autoreproduce.plugins.autoexperiment.outcome import TaskOutcome, judge
 from autoreproduce.plugins.autoexperiment.running import made_of
 from autoreproduce.plugins.autoexperiment.selection import MaskedTask, select_tasks
@@ -155,7 +156,7 @@ def proven_of(tasks: Sequence[MaskedTask]) -> dict[str, str]:
 
 def _all_files(code: Path) -> list[Path]:
     """What a copy of a repository has."""
-    return [Path(name) for name in Tree(code.resolve()).files(skip=NOT_COPIED)]
+    return [Path(name) for name in Tree(code.resolve()).files(skip=REMADE)]
 
 
 def prove_set(
