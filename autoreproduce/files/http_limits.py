@@ -30,6 +30,7 @@ import httpx2
 from autoreproduce.content import pip_install
 from autoreproduce.errors import UsageError
 
+BY_PROXY = "through the proxy"  # begins the note of an error of a connection by one
 CONNECT = 30.0  # seconds until a server has accepted a connection
 _CONNECTION_ERRORS = (
     httpcore2.TimeoutException,
@@ -111,7 +112,7 @@ class _Transport(httpx2.BaseTransport):
             content=request.stream,
             extensions={**request.extensions, "trace": trace},
         )
-        with _httpx_errors():
+        with _httpx_errors(proxy):
             try:
                 answer = pool.handle_request(sent)
             except NoAnswerError:
@@ -122,7 +123,7 @@ class _Transport(httpx2.BaseTransport):
         return httpx2.Response(
             answer.status,
             headers=answer.headers,
-            stream=_Answer(answer.stream),  # type: ignore[arg-type]
+            stream=_Answer(answer.stream, proxy),  # type: ignore[arg-type]
             extensions=answer.extensions,
         )
 
@@ -132,11 +133,11 @@ class _Transport(httpx2.BaseTransport):
 
 
 class _Answer(httpx2.SyncByteStream):
-    def __init__(self, stream: Iterable[bytes]) -> None:
-        self._stream = stream
+    def __init__(self, stream: Iterable[bytes], proxy: str | None) -> None:
+        self._stream, self._proxy = stream, proxy
 
     def __iter__(self) -> Iterator[bytes]:
-        with _httpx_errors():
+        with _httpx_errors(self._proxy):
             yield from self._stream
 
     def close(self) -> None:
@@ -144,14 +145,17 @@ class _Answer(httpx2.SyncByteStream):
 
 
 @contextmanager
-def _httpx_errors() -> Iterator[None]:
-    """Raise an error of the connection as httpx2's error of the same name."""
+def _httpx_errors(proxy: str | None) -> Iterator[None]:
+    """Raise an error of the connection as httpx2's error of the same name, which notes `proxy`."""
     try:
         yield
     except _CONNECTION_ERRORS as error:
         names = [kind.__name__ for kind in type(error).__mro__]
         kind = next((getattr(httpx2, name) for name in names if hasattr(httpx2, name)), None)
-        raise (kind or httpx2.TransportError)(str(error)) from error
+        raised = (kind or httpx2.TransportError)(str(error))
+        if proxy:
+            raised.add_note(f"{BY_PROXY} {_without_login(proxy)}")
+        raise raised from error
 
 
 def _proxy_of(url: httpx2.URL, named: str | None) -> str | None:
@@ -217,7 +221,7 @@ def _checked_proxy(proxy: str) -> httpx2.Proxy:
     """Raises UsageError for a proxy that cannot be used, with how to name one that can."""
     text = proxy if "://" in proxy else f"http://{proxy}"
     text = re.sub(r"^socks(?=:)", "socks5", text)  # as GNOME's settings write it
-    shown = re.sub(r"//[^/@]*@", "//", text)
+    shown = _without_login(text)
     scheme = text.partition(":")[0]
     try:
         named = httpx2.Proxy(text)
@@ -233,6 +237,10 @@ def _checked_proxy(proxy: str) -> httpx2.Proxy:
             fix=f"{pip_install('socksio')}, name an http:// proxy, or list the host in NO_PROXY",
         )
     return named
+
+
+def _without_login(proxy: str) -> str:
+    return re.sub(r"//[^/@]*@", "//", proxy)
 
 
 @cache

@@ -20,6 +20,7 @@ from pydantic import ValidationError
 
 from autoreproduce.errors import ContextError, ModelError, UsageError, shown
 from autoreproduce.files.bounded import parse_json
+from autoreproduce.files.http_limits import BY_PROXY
 
 # Many servers have no code for a prompt that is too long: of this alone the words are read. They
 # speak of the prompt, of the context, or of both together, never of the reply alone.
@@ -63,7 +64,7 @@ _LIMIT = re.compile(
 )
 # numbers that are none of tokens: characters, a batch, MiniMax's code
 _NO_LIMIT = re.compile(r"maxLength: ?\d+|batch size\D{0,9}\d+|\(2013\)")
-NO_CHOICE = "no_choice"  # `wire`'s code for a 200 without any; its own status is made up
+MADE_UP = "status_made_up"  # `wire`'s mark on an answer whose status the server didn't send
 _NO_CREDIT = re.compile(
     r"\A(?:insufficient_quota|billing_hard_limit_reached|billing_not_active|billing_error)\Z"
     r"|(?:\bno|n[o']t have (?:any|enough)|insufficient|(?:used|spent) all|out of|exhausted)\b"
@@ -73,7 +74,7 @@ _NO_CREDIT = re.compile(
     re.IGNORECASE,
 )
 # xAI and Google answer 400 to a key that they don't know.
-_WRONG_KEY = re.compile(
+WRONG_KEY = re.compile(
     r"(?:incorrect|invalid|wrong|expired|unknown|missing) (?:api|access)[ _-]?(?:key|token)"
     r"|\bapi[ _-]?key (?:is )?(?:not valid|invalid|expired|not found)",
     re.IGNORECASE,
@@ -136,9 +137,6 @@ def explain(error: Exception, model: Any) -> ModelError | None:
         )
     if _is(error, _UNFIT):
         return odd_answer(_cause(error), model)
-    if NO_CHOICE in _codes(error):
-        what = f"{_address(model)} sent an answer without a choice{_retries(error)}"
-        return ModelError(what, fix=f"wait, {_AGAIN}")
     if status is not None:
         what, fix = _by_status(error, status, words)
         if (asked := retry_after(error) or 0) > LONG_WAIT and may_pass(error):
@@ -153,12 +151,16 @@ def explain(error: Exception, model: Any) -> ModelError | None:
 def _without_status(error: Exception, words: str, model: Any) -> ModelError | None:
     """The error where no provider answered, or not by HTTP; None where it is none of a client's."""
     where = _address(model)
+    notes = [note for each in _chain(error) for note in getattr(each, "__notes__", ())]
+    way = next((f" {note}" for note in notes if note.startswith(BY_PROXY)), "")
     if _is(error, _TIMEOUTS):
         fix = "try later, or raise --request-timeout"
-        return ModelError(f"{where} did not answer in time{_retries(error)}", fix=fix)
+        return ModelError(f"{where} did not answer in time{way}{_retries(error)}", fix=fix)
     if _is(error, _UNREACHABLE):
         fix = "is it running, is --base-url right, is there a network?"
-        return ModelError(f"{where} cannot be reached ({_cause(error)})", fix=fix)
+        if way:
+            fix = "does the proxy run, may it reach that host? NO_PROXY lists hosts without one"
+        return ModelError(f"{where} cannot be reached{way} ({_cause(error)})", fix=fix)
     if _is(error, _ODD) or _raised_in_client(error):
         return odd_answer(words, model)
     return None
@@ -242,14 +244,6 @@ def _is(error: BaseException, names: tuple[str, ...]) -> bool:
     return any(isinstance(each, types) for each in _chain(error))
 
 
-def _codes(error: BaseException) -> set[str]:
-    """The code and the type of the error in the provider's answer."""
-    body = getattr(error, "body", None)
-    inner = body.get("error", body) if isinstance(body, dict) else None
-    found = [inner.get(key) for key in ("code", "type")] if isinstance(inner, dict) else []
-    return {code for code in found if isinstance(code, str)}
-
-
 def _is_too_long(error: BaseException, status: int | None) -> bool:
     if _is(error, _OVERFLOW):
         return True
@@ -313,18 +307,21 @@ def is_without_credit(status: int, said: Any) -> bool:
 
 def _by_status(error: Exception, status: int, words: str) -> tuple[str, str]:
     """What the provider does that answers so, and the fix."""
-    answer = f"({status}: {words})" if words else f"({status})"
+    responses = (getattr(each, "response", None) for each in _chain(error))
+    made_up = any(MADE_UP in getattr(each, "extensions", ()) for each in responses)
+    number = "" if made_up else str(status)
+    answer = f"({': '.join(filter(None, (number, words)))})"
     if is_without_credit(status, _answered(error)):
         return f"has no credit left for this key {answer}", f"add credit, {_AGAIN}"
     if status >= 500:
         return f"fails{_retries(error)} {answer}", f"wait, {_AGAIN}"
     if 300 <= status < 400:
         return f"redirects to another address ({status})", "give that with --base-url"
-    if words.startswith(A_PAGE) and status not in (408, 429):
+    if words.startswith(A_PAGE) and status not in (407, 408, 429):
         return f"did not answer as a chat model does {answer}", (
             "check --base-url (many end in /v1), and what stands before it (a proxy, a firewall)"
         )
-    wrong_key = status in (400, 403) and _WRONG_KEY.search(words)
+    wrong_key = status in (400, 403) and WRONG_KEY.search(words)
     what, fix = _STATUS.get(401 if wrong_key else status, _REFUSED)
     return f"{what}{_retries(error)} {answer}", fix
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from http import HTTPStatus
+from http.client import responses
 from typing import Any
 
 import httpx2
@@ -19,7 +19,8 @@ import httpx2
 from autoreproduce.files.bounded import parse_json
 from autoreproduce.models.errors import (
     LONG_WAIT,
-    NO_CHOICE,
+    MADE_UP,
+    WRONG_KEY,
     duration,
     is_context_error,
     is_without_credit,
@@ -46,8 +47,13 @@ _STATUS_OF_WORDS: tuple[tuple[str, int], ...] = (
 _PASSES = re.compile(
     r"rate.?limit|too many requests|overload|time[d -]*out|unavailable|try again|retry"
     r"|internal (?:server )?error|upstream|provider returned error|at capacity|\bbusy\b"
-    r"|(?:is|still) loading|warming up|starting up|not ready|slow down",
+    r"|(?:is|still) loading|warming up|starting up|not ready|slow down|out of memory",
     re.IGNORECASE,
+)
+_STATUS_OF_MESSAGE = (
+    (WRONG_KEY, 401),
+    (_PASSES, 503),
+    (re.compile(r"(?:unexpected|unknown|invalid|no such) (?:endpoint|path|route|url)", re.I), 404),
 )
 LONGEST_WAIT = 120.0  # seconds that a client waits; Anthropic's own would wait for hours
 
@@ -129,17 +135,18 @@ def _corrected(answer: httpx2.Response) -> httpx2.Response:
         data = b"".join(_pieces(answer))
     finally:
         answer.close()
-    status, body = answer.status_code, None
+    status, body, kept = answer.status_code, None, _kept_extensions(answer)
     if answer.status_code < 300:
         if data.lstrip()[:6].startswith((b"data:", b"event:", b":")):
             body = assembled([data])
             data = data if body is None else json.dumps(body).encode()
         body = _json_of(data) if body is None else body
         if body is None and (complaint := _complaint_in(data)):
-            body = {"error": {"message": complaint, "code": 503}}
+            body = {"error": {"message": complaint, "type": "unavailable"}}
         if isinstance(body, dict) and (found := error_inside(body)):
             status, error = found
             data = json.dumps({**body, "error": error}).encode()
+            kept |= {} if str(status) in map(str, error.values()) else {MADE_UP: True}
         elif isinstance(body, dict) and _with_texts_of_arguments(body):
             data = json.dumps(body).encode()
     said = _json_of(data) or data.decode("utf-8", "replace")
@@ -151,9 +158,9 @@ def _corrected(answer: httpx2.Response) -> httpx2.Response:
     headers.append((b"content-type", kind.encode()))
     if is_without_credit(status, said) or (wait_in(answer.headers) or 0) > LONGEST_WAIT:
         headers.append((b"x-should-retry", b"false"))
-    return httpx2.Response(
-        status, headers=headers, content=data, extensions=_extensions(answer, status)
-    )
+    if status != answer.status_code:
+        kept["reason_phrase"] = responses.get(status, "").encode()
+    return httpx2.Response(status, headers=headers, content=data, extensions=kept)
 
 
 def _with_texts_of_arguments(body: Body) -> bool:
@@ -176,10 +183,14 @@ def _with_texts_of_arguments(body: Body) -> bool:
 
 
 def _complaint_in(data: bytes) -> str:
-    """What a short text without JSON complains of, if it passes; "" for any other."""
+    """What's wrong with an answer that isn't JSON, if it passes: nothing in it, JSON that breaks
+    off, or a short text that complains; "" for any other.
+    """
     text = data.decode("utf-8", "replace").strip()
     if not text:
         return "the server sent nothing"
+    if text.startswith(("{", "[")):
+        return "the server sent broken JSON"
     return text if len(text) < 500 and "<" not in text and _PASSES.search(text) else ""
 
 
@@ -192,28 +203,28 @@ def _headers_without(answer: httpx2.Response, *names: bytes) -> list[tuple[bytes
     return [(key, value) for key, value in answer.headers.raw if key.lower() not in names]
 
 
-def _extensions(answer: httpx2.Response, status: int) -> Body:
-    kept = {k: v for k, v in answer.extensions.items() if k != "network_stream"}
-    if status != answer.status_code:
-        try:
-            kept["reason_phrase"] = HTTPStatus(status).phrase.encode()
-        except ValueError:
-            kept.pop("reason_phrase", None)
-    return kept
+def _kept_extensions(answer: httpx2.Response) -> Body:
+    return {k: v for k, v in answer.extensions.items() if k != "network_stream"}
 
 
 def error_inside(body: Body) -> tuple[int, Body] | None:
     """The status and the error of an answer that holds one, or no choice; None for a good one.
 
-    An error without a code, in words that say nothing of it, is left to whoever reads the answer.
+    An error without a code, in words that say nothing of it, is one of the request; beside an
+    answer it's none.
     """
     error = _error_of(body)
     if error is None:
         if "choices" in body and not body["choices"] and body["choices"] in ([], None):
-            return 502, {"message": "the server sent no choice", "code": NO_CHOICE}
+            return 502, {"message": "the server sent an answer without a choice"}
         return None
     status = _status_of(error)
+    if status is None and not any(map(body.get, _ANSWERS)):
+        status = 400
     return None if status is None else (status, error)
+
+
+_ANSWERS = ("choices", "content", "output", "candidates")
 
 
 def _error_of(body: Body) -> Body | None:
@@ -221,6 +232,9 @@ def _error_of(body: Body) -> Body | None:
     choices = body.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     found = body.get("error") or (first.get("error") if isinstance(first, dict) else None)
+    of_minimax = body.get("base_resp")
+    if not choices and isinstance(of_minimax, dict) and of_minimax.get("status_code"):
+        found = found or {"message": str(of_minimax.get("status_msg") or "")}
     if not found and not {"choices", "content", "output"} & set(body):
         # the error's fields stand in the body itself
         said = body.get("message") or body.get("msg") or body.get("detail")
@@ -252,7 +266,9 @@ def _status_of(error: Body) -> int | None:
             for words, status in _STATUS_OF_WORDS:
                 if re.search(words, value, re.IGNORECASE):
                     return status
-    return 503 if _PASSES.search(text) else None
+    if is_without_credit(403, text):
+        return 402
+    return next((known for told, known in _STATUS_OF_MESSAGE if told.search(text)), None)
 
 
 def _json_of(data: bytes) -> Any:

@@ -346,7 +346,8 @@ def test_any_other_answer_is_a_reply_or_one_clear_error(answer: bytes) -> None:
         try:
             reply = reply_of(ask(server))
         except ModelError as error:
-            said = "did not answer as a chat model does" if answer else "the server sent nothing"
+            known = {b"": "the server sent nothing", b'{"error": "no"}': "refused the request (no)"}
+            said = known.get(answer, "did not answer as a chat model does")
             assert "\n" not in str(error) and said in str(error)
         else:
             json.dumps([reply.text, reply.finish, reply.model]).encode()

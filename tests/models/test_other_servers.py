@@ -125,11 +125,57 @@ def test_an_error_inside_a_200_that_stays_is_asked_once(error: Any, words: str) 
     assert len(server.requests) == 1 and error["message"] in str(caught.value)
 
 
-@pytest.mark.parametrize("said", [b"Rate limit reached", b"Service unavailable", b" "])
-def test_a_200_without_json_that_passes_is_asked_again(said: bytes) -> None:
-    with raw_server(in_turn(whole(said, *QUICK), GOOD)) as server:
+BROKEN = json.dumps(GOOD)[:-40].encode()
+PASSES: list[tuple[Any, str]] = [
+    (b"Rate limit reached", "(Rate limit reached)"),
+    (b"Service unavailable", "(Service unavailable)"),
+    (b" ", "(the server sent nothing)"),
+    (BROKEN, "(the server sent broken JSON)"),
+    (b"CUDA out of memory. Tried to allocate 2 GiB", "(CUDA out of memory. Tried"),
+    ({"error": {"message": "CUDA error: out of memory"}}, "(CUDA error: out of memory)"),
+    ({"error": "model is loading"}, "(model is loading)"),
+    (
+        {"base_resp": {"status_code": 1002, "status_msg": "rate limit"}, "choices": None},
+        "(rate lim",
+    ),
+]
+
+
+@pytest.mark.parametrize(("said", "shown"), PASSES)
+def test_what_passes_in_a_200_is_asked_again_and_shown_without_a_code(
+    said: Any, shown: str
+) -> None:
+    said = whole(said, *QUICK) if isinstance(said, bytes) else said
+    with raw_server(in_turn(said, GOOD)) as server:
         assert reply_of(asked(server.url)).text == "fine"
     assert len(server.requests) == 2
+    with raw_server(in_turn(said)) as server, pytest.raises(ModelError) as caught:
+        asked(server.url, max_retries=1)
+    assert len(server.requests) == 2 and f"fails, retries included {shown}" in str(caught.value)
+    assert "--base-url" not in str(caught.value) and caught.value.retryable
+
+
+STAYS: list[tuple[Any, str]] = [
+    ({"error": "something odd"}, "refused the request (something odd): check the model's settings"),
+    ({"error": "Unexpected endpoint or method. (POST /x)"}, "model or address (Unexpected endpoint"),
+    ({"error": {"message": "Invalid API key"}}, "refused the key (Invalid API key)"),
+    ({"base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}, "choices": None},
+     "no credit left for this key (insufficient balance)"),
+    ({"detail": "Not Found", "status": 404}, "model or address (404: Not Found)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("said", "shown"), STAYS)
+def test_a_complaint_in_a_200_that_stays_is_asked_once(said: Any, shown: str) -> None:
+    with raw_server(in_turn(said)) as server, pytest.raises(ModelError) as caught:
+        asked(server.url)
+    assert len(server.requests) == 1 and shown in str(caught.value)
+
+
+def test_a_state_beside_an_answer_is_no_complaint() -> None:
+    state = {"base_resp": {"status_code": 0, "status_msg": "success"}}
+    with raw_server(in_turn({**GOOD, **state})) as server:
+        assert reply_of(asked(server.url)).text == "fine"
 
 
 def test_a_page_or_a_sentence_in_place_of_json_is_asked_once() -> None:
@@ -149,7 +195,9 @@ def test_a_prompt_that_is_too_long_inside_a_200() -> None:
 def test_no_choice_is_said_in_one_line() -> None:
     with (
         raw_server(in_turn({"choices": []})) as server,
-        pytest.raises(ModelError, match=r"sent an answer without a choice.*wait") as caught,
+        pytest.raises(
+            ModelError, match=r"included \(.*sent an answer without a choice\): wait"
+        ) as caught,
     ):
         asked(server.url, max_retries=1)
     assert len(server.requests) == 2 and "\n" not in str(caught.value)
@@ -714,6 +762,35 @@ def test_this_machine_is_reached_without_a_proxy(monkeypatch: pytest.MonkeyPatch
         assert reply_of(asked(server.base_url)).text == "hi"
         local = server.base_url.replace("127.0.0.1", "localhost")
         assert reply_of(asked(local)).text == "hi"
+
+
+@pytest.mark.parametrize("address", ["http://models.example/v1", "https://models.example/v1"])
+def test_a_proxy_that_cannot_be_reached_is_named(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("http_proxy", "https_proxy"):
+        monkeypatch.setenv(name, "http://me:secret@127.0.0.1:9")
+    with pytest.raises(ModelError) as caught:
+        asked(address, max_retries=0)
+    said = "cannot be reached through the proxy http://127.0.0.1:9 ([Errno 111] Connection refused)"
+    assert said in str(caught.value) and "NO_PROXY" in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "said"),
+    [("http", "is behind a proxy that wants a login (407: a web page, 'Login')"),
+     ("https", "cannot be reached through the proxy http://127.0.0.1:")],
+)  # fmt: skip
+def test_a_proxy_that_wants_a_login_is_named(
+    scheme: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = refusal(407, "<html><title>Login</title>", "text/html")
+    with raw_server(in_turn(page)) as server:
+        monkeypatch.setenv(f"{scheme}_proxy", server.url)
+        with pytest.raises(ModelError) as caught:
+            asked(f"{scheme}://models.example/v1", max_retries=0)
+    assert said in str(caught.value) and "407" in str(caught.value)
 
 
 @pytest.mark.parametrize("listed", ["10.0.0.0/8", "10.1.2.3", "*", "x.example,10.1.0.0/16"])
