@@ -144,7 +144,7 @@ class Sandbox(Protocol):
         ...
 
 
-Need = str  # "model", "reference", or what a plugin's tasks ask for (`Plugin.asks`)
+Need = str  # "model", "tools", "reference", or what a plugin's tasks ask for (`Plugin.asks`)
 
 
 @dataclass(frozen=True)

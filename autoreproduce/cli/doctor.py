@@ -137,7 +137,7 @@ def _agent_model(provider: str) -> Check:
         fix = f"npm install -g {program.package}, then {program.login}"
         return Check("model", False, f"{program.title} isn't installed", fix)
     if login := program.logged_in(path):
-        return Check("model", True, f"{program.title}, logged in ({login}): your plan pays")
+        return Check("model", True, f"{program.title}, logged in ({login.who}): {login.paid}")
     return Check("model", False, f"{program.title} isn't logged in", program.login)
 
 
@@ -146,7 +146,9 @@ def _agent_programs() -> Check:
     from autoreproduce.models.agent_programs import found_programs
 
     found = [
-        f"{name} is logged in ({login})" if login else f"{name} isn't logged in ({each.login})"
+        f"{name} is logged in ({login.who}: {login.paid})"
+        if login
+        else f"{name} isn't logged in ({each.login})"
         for name, each, login in found_programs()
     ]
     return Check("agent programs", True, "; ".join(found) or "none of claude, codex and gemini")

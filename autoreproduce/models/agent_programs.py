@@ -2,10 +2,10 @@
 `codex` and `gemini-cli`, each with `:MODEL` or without.
 
 A call starts the program in its non-interactive mode, outside the sandbox, in an empty folder and
-without its tools, gives it one question and reads answer and usage from what it prints. It is paid
-by the user's plan: keys in the environment, which would be billed, aren't passed on to a program
-that is logged in. A plan's limit is a pause: the error says when it ends, and the same command goes
-on from there.
+without its tools, gives it one question and reads answer and usage from what it prints. Keys in the
+environment, which would be billed, aren't passed on, neither then nor when it is asked who it works
+for: usually the user's plan pays. A plan's limit is a pause: the error says when it ends, and the
+same command resumes. What passes in a minute is asked again.
 """
 
 from __future__ import annotations
@@ -15,19 +15,20 @@ import re
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from autoreproduce.errors import ModelError, PlanLimitError
+from autoreproduce.errors import ContextError, ModelError, PlanLimitError
 from autoreproduce.files.bounded import parse_json
-
-if TYPE_CHECKING:
-    pass
+from autoreproduce.models.errors import is_context_error
 
 MOST_OUTPUT = 16 * 2**20  # bytes that a program may print
 GEMINI = "gemini-2.5-pro"
@@ -35,7 +36,8 @@ GEMINI_SETTINGS = """{
   "tools": {"core": ["none"], "exclude": ["invoke_agent", "update_topic", "enter_plan_mode"]},
   "experimental": {"enableAgents": false, "plan": false}
 }"""
-STATUS_SECONDS = 20.0  # that a program may take to say whether it is logged in
+STATUS_SECONDS = 10.0  # that a program may take to say whether it is logged in
+LONGEST_WAIT = 120.0  # seconds before it's asked again
 BY_PLAN = (
     "is paid by your plan: it costs $0 beyond it. Limit it by --budget '200 calls' or in tokens"
 )
@@ -58,6 +60,21 @@ class ProgramAnswer:
 
 
 @dataclass(frozen=True)
+class Login:
+    """Who a program works for, in its own words; without `by_plan` each call is billed, by a key or
+    a cloud's account.
+    """
+
+    who: str
+    by_plan: bool = True
+
+    @property
+    def paid(self) -> str:
+        """Who pays, for a user to read."""
+        return "your plan pays" if self.by_plan else "calls are billed"
+
+
+@dataclass(frozen=True)
 class AgentProgram:
     """One program: how it is asked, what it prints, and how one logs in.
 
@@ -71,7 +88,7 @@ class AgentProgram:
     keys: tuple[str, ...]
     ask: Callable[[str, str, Path], list[str]]  # model, system prompt, folder
     read: Callable[[str], ProgramAnswer]
-    logged_in: Callable[[str], str]  # path of the program: as whom, or how; "" if it isn't
+    logged_in: Callable[[str], Login | None]  # path of the program
     surroundings: Callable[[str, Path], dict[str, str]]  # system prompt, folder: its variables
     system_apart: bool = True
 
@@ -140,10 +157,13 @@ def _read_claude(printed: str) -> ProgramAnswer:
     return ProgramAnswer(error="it printed no result")
 
 
-def _claude_logged_in(path: str) -> str:
-    printed = _printed([path, "auth", "status"])
-    found = next(_objects(printed), {})
-    return str(found.get("authMethod") or "logged in") if found.get("loggedIn") is True else ""
+def _claude_logged_in(path: str) -> Login | None:
+    found = next(_objects(_printed([path, "auth", "status"], KEYS["claude_code"])), {})
+    if found.get("loggedIn") is not True:
+        return None
+    who = str(found.get("authMethod") or "logged in")
+    billed = re.search(r"key|third_party|console|bedrock|vertex|foundry", who, re.IGNORECASE)
+    return Login(who, by_plan=not billed)
 
 
 def _ask_codex(model: str, system: str, folder: Path) -> list[str]:
@@ -188,10 +208,13 @@ def _read_codex(printed: str) -> ProgramAnswer:
     )
 
 
-def _codex_logged_in(path: str) -> str:
-    printed = _printed([path, "login", "status"])
-    found = re.search(r"Logged in(?: using (.*))?", printed)
-    return (found[1] or "logged in").strip() if found else ""
+def _codex_logged_in(path: str) -> Login | None:
+    printed = _printed([path, "login", "status"], KEYS["codex"])
+    found = re.search(r"(?<!not )Logged in(?: using ([^\n]*))?|API key configured", printed)
+    if found is None:
+        return None
+    who = (found[1] or found[0]).partition(" - ")[0].strip()  # without what it shows of a key
+    return Login(who, by_plan="key" not in who.casefold())
 
 
 def _ask_gemini(model: str, system: str, folder: Path) -> list[str]:
@@ -239,42 +262,80 @@ def _read_gemini(printed: str) -> ProgramAnswer:
     return ProgramAnswer(error="it printed no answer")
 
 
-def _gemini_logged_in(path: str) -> str:
+def _gemini_logged_in(path: str) -> Login | None:
     if (Path.home() / ".gemini" / "oauth_creds.json").is_file():
-        return "Google account"
-    return "GEMINI_API_KEY" if os.environ.get("GEMINI_API_KEY") else ""
+        return Login("Google account")
+    set_key = next((name for name in KEYS["gemini_cli"] if os.environ.get(name)), "")
+    return Login(set_key, by_plan=False) if set_key else None
 
 
+KEYS = {  # variables with keys that it would use before its login
+    "claude_code": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
+    "codex": ("OPENAI_API_KEY", "CODEX_API_KEY"),
+    "gemini_cli": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+}
 PROGRAMS: Mapping[str, AgentProgram] = {
     "claude_code": AgentProgram(
         "Claude Code", "claude", "@anthropic-ai/claude-code", "claude auth login",
-        ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"), _ask_claude, _read_claude, _claude_logged_in,
+        KEYS["claude_code"], _ask_claude, _read_claude, _claude_logged_in,
         lambda *_: {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"},
     ),
     "codex": AgentProgram(
         "Codex", "codex", "@openai/codex", "codex login",
-        ("OPENAI_API_KEY", "CODEX_API_KEY"), _ask_codex, _read_codex, _codex_logged_in,
+        KEYS["codex"], _ask_codex, _read_codex, _codex_logged_in,
         lambda *_: {}, False,
     ),
     "gemini_cli": AgentProgram(
         "Gemini CLI", "gemini", "@google/gemini-cli", "gemini",
-        ("GEMINI_API_KEY", "GOOGLE_API_KEY"), _ask_gemini, _read_gemini, _gemini_logged_in,
+        KEYS["gemini_cli"], _ask_gemini, _read_gemini, _gemini_logged_in,
         _around_gemini,
     ),
 }  # fmt: skip
 
 
-def asked(
-    program: AgentProgram, path: str, model: str, system: str, question: str, seconds: float
-) -> ProgramAnswer:
-    """The answer to one question. Raises PlanLimitError at the plan's limit, ModelError where the
-    program fails or isn't logged in.
-    """
-    from autoreproduce.files.owner import temporary_folder
+def login_of(provider: str) -> Login | None:
+    """Who the program of a provider works for here; None if it isn't installed or logged in."""
+    path = PROGRAMS[provider].path()
+    return _login_at(provider, path) if path else None
 
+
+@cache
+def _login_at(provider: str, path: str) -> Login | None:
+    return PROGRAMS[provider].logged_in(path)  # which takes a second or more
+
+
+def asked(
+    program: AgentProgram,
+    path: str,
+    model: str,
+    system: str,
+    question: str,
+    seconds: float,
+    retries: int = 0,
+) -> ProgramAnswer:
+    """The answer to one question; what passes in a while is asked again. Raises PlanLimitError at
+    the plan's limit, ContextError for a question that's too long, ModelError where the program
+    fails or isn't logged in.
+    """
     if not program.system_apart and system:
         question = f"{system}\n\n{question}"
-    kept = {} if _uses_a_key(program, path) else dict.fromkeys(program.keys)
+    for left in range(retries, -1, -1):
+        answer = _answer(program, path, model, system, question, seconds)
+        if not answer.error:
+            return answer
+        if not left or not _PASSES.search(answer.error) or is_context_error(400, answer.error):
+            break
+        time.sleep(_wait(answer.error, retries - left))
+    raise failure(program, answer.error)
+
+
+def _answer(
+    program: AgentProgram, path: str, model: str, system: str, question: str, seconds: float
+) -> ProgramAnswer:
+    from autoreproduce.files.owner import temporary_folder
+
+    login = program.logged_in(path) if program.program == "gemini" else None
+    kept = program.keys if login is None or login.by_plan else ()
     given = {name: value for name, value in os.environ.items() if name not in kept}
     with temporary_folder("question-") as folder:
         command = [path, *program.ask(model, system, folder)]
@@ -286,37 +347,63 @@ def asked(
     said = answer.error
     if not said or said.startswith("it printed no"):
         said = " ".join(err.split())[-400:] or said or f"exit code {code}"
-    raise failure(program, said)
+    if _CUT_OFF.search(said):
+        return replace(answer, error="", finish="length")
+    return replace(answer, error=said)
 
 
-def _uses_a_key(program: AgentProgram, path: str) -> bool:
-    """True if the user set the program up to use a key, and it has no plan."""
-    return program.program == "gemini" and _gemini_logged_in(path) == "GEMINI_API_KEY"
+def _wait(said: str, tried: int) -> float:
+    """Seconds before the next try: as long as is said, else longer each time."""
+    named = re.search(r"\bin (\d+(?:\.\d+)?) ?s(?:ec\w*)?\b", said)
+    return min(float(named[1]) if named else 2.0**tried, LONGEST_WAIT)
 
 
 def failure(program: AgentProgram, said: str) -> ModelError:
     """The error for what a program said instead of an answer."""
     words = " ".join(said.split())[:400]
-    again = "run the same command then; it resumes from here"
+    again = "then run the same command; it resumes from here"
+    if is_context_error(400, words):
+        return ContextError(
+            f"the prompt is too long for {program.title} ({words})",
+            fix="name its context with --context-tokens N, so the paper is shortened to fit",
+        )
+    if _PASSES.search(words):
+        return ModelError(f"{program.title} can't answer now ({words})", fix=f"wait, {again}")
     if _LIMIT.search(words):
         ends = limit_ends(words, datetime.now().astimezone())
         when = f"it ends at {ends:%Y-%m-%d %H:%M}: " if ends else ""
         return PlanLimitError(
             f"the plan of {program.title} is at its limit ({words})",
-            fix=f"{when}{again}",
+            fix=f"{when}run the same command then; it resumes from here",
             ends=ends,
         )
     if _LOGGED_OUT.search(words):
-        return ModelError(
-            f"{program.title} isn't logged in ({words})",
-            fix=f"log in ({program.login}), then run the same command; it resumes from here",
-        )
-    return ModelError(
-        f"{program.title} gave no answer ({words})",
-        fix=f"try it by itself ({program.program}), then run the same command",
-    )
+        what, fix = "isn't logged in", f"log in ({program.login})"
+    elif _TOO_OLD.search(words):
+        what, fix = "is too old", f"update it (npm install -g {program.package}@latest)"
+    elif _NO_MODEL.search(words):
+        what, fix = "doesn't have that model", "name another, or leave its name out"
+    else:
+        what, fix = "gave no answer", f"try it by itself ({program.program})"
+    return ModelError(f"{program.title} {what} ({words})", fix=f"{fix}, {again}")
 
 
+_PASSES = re.compile(
+    r"(?<!5-hour )(?<!usage )\brate.?limit|(?:tokens|requests) per min|\b(?:TPM|RPM)\b|overloaded"
+    r"|(?:status|error|code|http)\D{0,12}\b(?:429|500|502|503|504|529)\b"
+    r"|connection (?:error|reset|refused|closed|timed out|lost)|request timed out|ECONN\w+"
+    r"|ETIMEDOUT|fetch failed|socket hang up|internal server error|stream (?:error|disconnected)",
+    re.IGNORECASE,
+)
+_CUT_OFF = re.compile(r"exceeded the \d+ output token maximum|max(?:imum)? output tokens", re.I)
+_TOO_OLD = re.compile(
+    r"(?:unknown|unexpected|unrecognized|invalid) (?:option|argument|flag)s?", re.IGNORECASE
+)
+_NO_MODEL = re.compile(
+    r"\bmodel\b.{0,80}(?:not found|does ?n[o']t exist|not supported|not exist|is invalid|no access)"
+    r"|(?:invalid|unknown|unsupported) model|issue with the selected model",
+    re.IGNORECASE,
+)
 _LIMIT = re.compile(
     r"(?:usage|session|weekly|daily|opus|sonnet|plan|5.?hour|\d+.?h(?:ou)?r?|hit your) limit"
     r"|limit (?:was |has been |is )?reached|reached your .{0,30}limit"
@@ -326,8 +413,9 @@ _LIMIT = re.compile(
     re.IGNORECASE,
 )
 _LOGGED_OUT = re.compile(
-    r"not logged in|/login|log ?in again|please (?:log|sign) in|401 unauthorized|invalid api key"
-    r"|set an auth method|authentication (?:failed|required)|oauth token",
+    r"not logged in|/login|(?:log|sign) ?in again|please (?:log|sign) in|401 unauthorized"
+    r"|invalid api key|set an auth method|authentication (?:failed|required)|oauth token"
+    r"|refresh token|manual authori[sz]ation|log out and sign in",
     re.IGNORECASE,
 )
 _UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
@@ -384,21 +472,22 @@ def limit_ends(said: str, now: datetime) -> datetime | None:
     return ends.astimezone(now.tzinfo)
 
 
-def found_programs() -> list[tuple[str, AgentProgram, str]]:
+def found_programs() -> list[tuple[str, AgentProgram, Login | None]]:
     """The programs that are installed: the name for --model, and as whom each is logged in."""
-    installed = [(name, each, each.path()) for name, each in PROGRAMS.items()]
-    return [
-        (name.replace("_", "-"), each, each.logged_in(path))
-        for name, each, path in installed
-        if path
-    ]
+    installed = [name for name, each in PROGRAMS.items() if each.path()]
+    with ThreadPoolExecutor() as pool:
+        logins = list(pool.map(login_of, installed))
+    found = zip(installed, logins, strict=True)
+    return [(name.replace("_", "-"), PROGRAMS[name], login) for name, login in found]
 
 
-def _printed(command: Sequence[str]) -> str:
+def _printed(command: Sequence[str], keys: Sequence[str]) -> str:
+    """What a program says of itself without those keys; "" if it fails."""
+    given = {name: value for name, value in os.environ.items() if name not in keys}
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
-            timeout=STATUS_SECONDS, check=False,
+            timeout=STATUS_SECONDS, check=False, env=given,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return ""

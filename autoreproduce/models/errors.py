@@ -34,8 +34,8 @@ _CONTEXT = re.compile(
     r"|max(?:imum)?[ _-](?:prompt|input|model|seq)[ _-](?:length|len|tokens)|n_keep[^\n]{0,40}n_ctx"
     r"|range of input length|exceed max_num_tokens|input token count|model token limit"
     r"|too many (?:total |input |prompt )*(?:tokens|text bytes)"
-    r"|tokens must be at least 1, got -\d|room for \d+ tokens|string with maximum length \d{6,}"
-    r"|expected maxLength: \d+, actual"
+    r"|tokens must be at least 1, got -\d|room for \d+ tokens|ran out of room"
+    r"|string with maximum length \d{6,}|expected maxLength: \d+, actual"
     rf"|reduce (?:the |your )?(?:length|size|number)[^.\n]{{0,40}}{_PROMPT}",
     re.IGNORECASE,
 )

@@ -5,6 +5,7 @@ server at its usual port, a key in the environment. The first error without a mo
 from __future__ import annotations
 
 import os
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx2
@@ -14,6 +15,7 @@ from autoreproduce.models.prices import PROVIDERS, key_variable, own_address
 from autoreproduce.models.servers import SERVERS, ModelServer
 
 LOOKING = 1.0  # seconds that a server on this machine may take to list its models
+_NO_CHAT = re.compile(r"embed|rerank|\bbge\b|minilm|whisper|\btts\b|clip", re.IGNORECASE)
 EXAMPLES = {  # a model of those who sell them, for the line that a user copies
     "openai": "gpt-5",
     "anthropic": "claude-sonnet-4-5",
@@ -37,7 +39,7 @@ def ways_here() -> list[str]:
         }
         served = pool.map(first_model, own.values())
         ways = [
-            f"--model {name} ({program.title} is logged in here: your plan pays)"
+            f"--model {name} ({program.title} is logged in here: {login.paid})"
             for name, program, login in programs.result()
             if login
         ]
@@ -52,13 +54,16 @@ def ways_here() -> list[str]:
 
 
 def first_model(server: ModelServer) -> str:
-    """The first model that a server lists at its address, "" if nothing answers there."""
+    """The first model that a server lists at its address and that can chat, by its name; "" if
+    nothing answers there.
+    """
     from autoreproduce.files.http_limits import limited_client
 
     try:
         with limited_client(LOOKING, 2**20) as client:
             listed = client.get(f"{server.address}/models").json()["data"]
-        return str(listed[0]["id"])[:200]
+        names = [str(each["id"])[:200] for each in listed]
+        return next((name for name in names if not _NO_CHAT.search(name)), "")
     except (httpx2.HTTPError, ValueError, KeyError, TypeError, IndexError):
         return ""
 

@@ -197,7 +197,8 @@ def open_model(settings: Settings, name: str | None = None) -> BaseChatModel:
     if provider in PROGRAMS:
         from autoreproduce.models.program_chat import open_program
 
-        return open_program(provider, model, settings.model.request_timeout)
+        asked = settings.model
+        return open_program(provider, model, asked.request_timeout, asked.max_retries)
     base_url = url if provider in SERVERS else settings.model.base_url
     options: dict[str, Any] = {
         "max_tokens": reply_tokens(settings.model),
@@ -248,9 +249,12 @@ def split_name(name: str, settings: Settings) -> tuple[str, str]:
         )
     if provider in PROVIDERS:
         raise UsageError(f"{name!r} names no model", fix=f"write {prefix}:NAME")
+    names = [name.replace("_", "-") if name in PROGRAMS else name for name in PROVIDERS]
+    meant = _SLASHED.get(provider)
+    meant = f"did you mean {meant}? " if meant else nearest(provider, names)
     raise UsageError(
         f"the provider {prefix!r} is unknown",
-        fix=f"{nearest(provider, PROVIDERS)}one of {', '.join(PROVIDERS)}, or give --base-url",
+        fix=f"{meant}one of {', '.join(names)}, or give --base-url",
     )
 
 
@@ -273,6 +277,8 @@ def _of_path(name: str) -> str:
     provider = _SLASHED.get(maker, maker)
     if provider in SERVERS:
         return f"{provider}:{model}"
+    if provider in PROGRAMS:
+        return f"{provider.replace('_', '-')}:{model}"
     own = f", or {provider}:{model} with the maker's own key" if provider in PROVIDERS else ""
     return f"openrouter:{name} to reach it through OpenRouter{own}"
 

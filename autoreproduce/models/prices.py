@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from autoreproduce.config import Settings
 from autoreproduce.errors import UnknownPriceError, UsageError
-from autoreproduce.models.agent_programs import BY_PLAN, PROGRAMS
+from autoreproduce.models.agent_programs import BY_PLAN, PROGRAMS, login_of
 from autoreproduce.models.budget import NO_PRICE_FIX, Budget, Cost
 from autoreproduce.models.servers import SERVERS, is_free
 from autoreproduce.models.tokens import reply_tokens
@@ -165,9 +165,19 @@ def check_price(names: Iterable[str], settings: Settings, *limits: Budget) -> No
             raise UnknownPriceError(f"the price of {name} is unknown", fix=NO_PRICE_FIX)
 
 
-def by_plan(model_name: str) -> bool:
-    """True for a model that an agent program answers for, by its user's plan."""
+def of_program(model_name: str) -> bool:
+    """True for a model that an installed agent program answers for."""
     return model_name.partition(":")[0].replace("-", "_").lower() in PROGRAMS
+
+
+def by_plan(model_name: str) -> bool:
+    """True for a program's model that its user's plan pays: for one that isn't known to be billed
+    here, by a key or a cloud's account.
+    """
+    if not of_program(model_name):
+        return False
+    login = login_of(_provider_of(model_name)[0])
+    return login is None or login.by_plan
 
 
 def _provider_of(model_name: str) -> tuple[str, str]:

@@ -22,12 +22,15 @@ SPEAKERS = {"human": "User", "ai": "Assistant", "tool": "Tool"}
 
 
 class ProgramChat(BaseChatModel):
-    """Each call is one run of the program `provider` at `path`, of `seconds` at most."""
+    """Each call is one run of the program `provider` at `path`, of `seconds` at most; one that
+    fails for a while is repeated as often as `retries`.
+    """
 
     provider: str
     model: str = ""
     path: str
     seconds: float = 600.0
+    retries: int = 0
     profile: ModelProfile | None = Field(ModelProfile(tool_calling=False), exclude=True)
 
     def _generate(
@@ -38,9 +41,8 @@ class ProgramChat(BaseChatModel):
         **kwargs: Any,
     ) -> ChatResult:
         system, question = as_one_question(messages)
-        answer = asked(
-            PROGRAMS[self.provider], self.path, self.model, system, question, self.seconds
-        )
+        program = PROGRAMS[self.provider]
+        answer = asked(program, self.path, self.model, system, question, self.seconds, self.retries)
         usage = UsageMetadata(
             input_tokens=answer.input,
             output_tokens=answer.output,
@@ -83,7 +85,7 @@ def as_one_question(messages: Sequence[BaseMessage]) -> tuple[str, str]:
     return system, "\n\n".join([*parts, "# Answer as the assistant, with what comes next."])
 
 
-def open_program(provider: str, model: str, seconds: float) -> BaseChatModel:
+def open_program(provider: str, model: str, seconds: float, retries: int) -> BaseChatModel:
     """The chat model of a program. Raises UsageError if the program isn't installed."""
     program = PROGRAMS[provider]
     path = program.path()
@@ -92,4 +94,4 @@ def open_program(provider: str, model: str, seconds: float) -> BaseChatModel:
             f"{program.title} isn't installed here (no {program.program} on the PATH)",
             fix=f"install it (npm install -g {program.package}) and log in ({program.login})",
         )
-    return ProgramChat(provider=provider, model=model, path=path, seconds=seconds)
+    return ProgramChat(provider=provider, model=model, path=path, seconds=seconds, retries=retries)

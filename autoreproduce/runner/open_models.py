@@ -143,11 +143,17 @@ def _chosen(settings: Settings, task: Task, solver: str, tape: Path | None) -> M
         )
     if named_tape(name) is not None:
         return _replay(name, settings, task, tape)
-    from autoreproduce.models.open import open_model
+    from autoreproduce.models.open import can_call_tools, open_model
 
     research = open_model(settings, settings.model.research or name)
     same = (settings.model.code or name) == (settings.model.research or name)
     code = research if same else open_model(settings, settings.model.code or name)
+    if "tools" in needs and not can_call_tools(code):
+        raise UsageError(
+            f"the solver {solver} needs a model that calls tools, which "
+            f"{settings.model.code or name} doesn't",
+            fix="name another --model, or leave --solver out: the method needs none",
+        )
     if settings.method.coder is None:
         settings = settings.having(coder=default_coder(settings, task, solver, code))
     opened = Models(research, code, settings.model.research or name, settings.model.code or name)

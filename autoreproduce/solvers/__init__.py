@@ -35,8 +35,9 @@ class Solver(Protocol):
     """What attempts a Task. It leaves a submission, and never an outcome: others measure it.
 
     `needs` is the class's own word on what must be there. "model": the chat models of `models`;
-    without it none is opened. "reference": the task's own reference implementation, which is all
-    that it runs. What a plugin's tasks ask for ("functions"): such a task.
+    without it none is opened. "tools" beside it: they can call tools. "reference": the task's own
+    reference implementation, which is all that it runs. What a plugin's tasks ask for
+    ("functions"): such a task.
     """
 
     needs: frozenset[Need]

@@ -64,7 +64,7 @@ def checked_needs(name: str, solver: Any) -> frozenset[Need]:
         raise UsageError(
             f"{at} does not say what it needs", fix='give its class needs = frozenset({"model"})'
         )
-    known = ("model", *table("asks"), "reference")
+    known = ("model", "tools", *table("asks"), "reference")
     if unknown := [str(each) for each in needs if each not in known]:
         meant = nearest(unknown[0], known)
         fix = f"{meant}choose among {', '.join(known)}, or leave needs empty: frozenset()"

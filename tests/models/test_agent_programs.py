@@ -17,7 +17,14 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from protocol_server import ProtocolServer, Said, protocol_server
 
 from autoreproduce.config import Settings
-from autoreproduce.errors import BudgetError, ModelError, PlanLimitError, UsageError
+from autoreproduce.errors import (
+    BudgetError,
+    ContextError,
+    ModelError,
+    PlanLimitError,
+    UnknownPriceError,
+    UsageError,
+)
 from autoreproduce.models.agent_programs import found_programs, limit_ends
 from autoreproduce.models.budget import Budget, Cost
 from autoreproduce.models.open import call, open_model
@@ -228,6 +235,67 @@ def test_a_conversation_is_one_question(tmp_path: Path, monkeypatch: pytest.Monk
         open_model(Settings(), "claude-code").bind_tools([])
 
 
+@pytest.mark.parametrize(
+    ("name", "said", "words"),
+    [
+        ("claude-code", "Prompt is too long", "too long for Claude Code"),
+        ("codex", "Your input exceeds the context window of this model.", "too long for Codex"),
+        ("codex", "Codex ran out of room in the model's context window.", "too long for Codex"),
+        ("gemini-cli", "The input token count exceeds the maximum of 1048576", "too long for Gem"),
+        ("claude-code", "error: unknown option '--tools'", r"update it \(npm install -g @anth"),
+        ("codex", "error: unexpected argument '--ephemeral' found", r"update it \(npm install"),
+        ("codex", "The 'gpt-9' model is not supported when using Codex", "name another"),
+        ("claude-code", "There's an issue with the selected model (opis).", "name another"),
+        ("codex", "refresh token was already used. Please log out and sign in again.", "log in"),
+        ("gemini-cli", "Manual authorization is required but the session is not", "log in"),
+        ("claude-code", "API Error: Rate limit reached", "can't answer now.*: wait"),
+        ("codex", "Rate limit reached on tokens per min (TPM): try again in 0.01s.", "now.*: wait"),
+        ("claude-code", "API Error: 529 overloaded_error", "can't answer now.*: wait"),
+        ("gemini-cli", "request failed: fetch failed", "can't answer now.*: wait"),
+    ],
+)
+def test_what_a_program_says_names_what_helps(
+    name: str, said: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(tmp_path / "bin", name, monkeypatch, failing(name, said))
+    with pytest.raises(ModelError, match=words) as caught:
+        call(open_model(Settings(max_retries=0), name), [HumanMessage("x")], PLACE)
+    assert isinstance(caught.value, ContextError) == ("too long" in words)
+    assert not isinstance(caught.value, PlanLimitError)
+
+
+def failing(name: str, said: str) -> str:
+    """A program that says so in its own form."""
+    if name == "claude-code":
+        return claude(said, error=True)
+    gemini = {"error": {"type": "x", "message": said}}
+    printed = f"print(json.dumps({gemini!r})); sys.exit(1)"
+    return printed if name == "gemini-cli" else CODEX_FAILED.format(said)
+
+
+def test_what_passes_is_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "asked"
+    busy = claude("API Error: 529 overloaded_error: try again in 0.01 s", error=True)
+    code = f"n = len(open({str(file)!r}, 'a+').read()) or os.path.getsize({str(file)!r})\n"
+    code += f"open({str(file)!r}, 'a').write('x')\n"
+    code += f"if n < 2:\n    {busy}\nelse:\n    {claude('here')}"
+    program(tmp_path / "bin", "claude-code", monkeypatch, code)
+    with pytest.raises(ModelError, match="can't answer now"):
+        call(open_model(Settings(max_retries=1), "claude-code"), [HumanMessage("x")], PLACE)
+    model = open_model(Settings(max_retries=1), "claude-code")
+    assert reply_of(call(model, [HumanMessage("x")], PLACE)).text == "here"
+    assert file.read_text() == "xxx"
+
+
+def test_an_answer_over_the_programs_limit_is_cut_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "API Error: Claude's response exceeded the 32000 output token maximum."
+    program(tmp_path / "bin", "claude-code", monkeypatch, claude(said, error=True))
+    reply = reply_of(call(open_model(Settings(), "claude-code"), [HumanMessage("x")], PLACE))
+    assert (reply.text, reply.finish) == ("", "length")
+
+
 def test_a_program_that_is_not_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UsageError, match=r"npm install -g @openai/codex.*codex login"):
@@ -279,6 +347,19 @@ def test_a_budget_in_calls() -> None:
         ("codex", "sys.stderr.write('Logged in using ChatGPT\\n')", "ChatGPT"),
         ("codex", "sys.stderr.write('Not logged in\\n'); sys.exit(1)", ""),
         ("gemini-cli", "sys.exit(9)", ""),
+        (
+            "claude-code",
+            "key = 'ANTHROPIC_API_KEY' in os.environ\n"
+            "print(json.dumps({'loggedIn': key, 'authMethod': 'api_key'}))",
+            "",
+        ),
+        (
+            "claude-code",
+            "print(json.dumps({'loggedIn': True, 'authMethod': 'third_party'}))",
+            "third_party: billed",
+        ),
+        ("codex", "print('Logged in using an API key - sk-1')", "an API key: billed"),
+        ("codex", "print('API key configured')", "API key configured: billed"),
     ],
 )
 def test_whether_a_program_is_logged_in(
@@ -286,5 +367,20 @@ def test_whether_a_program_is_logged_in(
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PATH", os.environ["PATH"].replace(str(BIN), ""))
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-billed")
     program(tmp_path / "bin", name, monkeypatch, code)
-    assert (name, whom) in [(found, login) for found, _, login in found_programs()]
+    logins = {found: login for found, _, login in found_programs()}
+    login = logins[name]
+    assert whom == (f"{login.who}{'' if login.by_plan else ': billed'}" if login else "")
+
+
+def test_a_program_that_works_by_a_key_is_priced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(tmp_path / "bin", "codex", monkeypatch, "print('API key configured')")
+    assert price_of(_usage(), "codex:gpt-5", Settings()) is None
+    assert why_free("codex:gpt-5", Settings()) == ""
+    with pytest.raises(UnknownPriceError, match="give it with --price"):
+        check_price(["codex"], Settings(), Budget.parse("5"))
+    check_price(["codex"], Settings(), Budget.parse("200 calls"))
+    assert price_of(_usage(), "codex", Settings(price="1,1,1")) is not None

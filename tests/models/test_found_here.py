@@ -64,7 +64,7 @@ def test_a_key_a_server_and_a_program_are_named(
     file.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
-    with listing({"data": [{"id": "qwen3:8b"}]}) as address:
+    with listing({"data": [{"id": "nomic-embed-text"}, {"id": "qwen3:8b"}]}) as address:
         here = {"ollama": ModelServer("Ollama", address, True)}
         monkeypatch.setattr(found_here, "SERVERS", here)
         with pytest.raises(UsageError) as caught:

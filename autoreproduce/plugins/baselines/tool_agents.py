@@ -33,6 +33,7 @@ NEXT_STEP = (
 class Basic(BaselineSolver):
     """A loop over tools, until the agent submits."""
 
+    needs = frozenset({"model", "tools"})
     name = "basic"
     whole_papers = True
     submits = True

@@ -16,7 +16,7 @@ from autoreproduce.evaluation.scorers import JUDGED
 from autoreproduce.evaluation.statistics import MeanEstimate, estimate, krippendorff_alpha
 from autoreproduce.evaluation.tables.model import Cell, Table
 from autoreproduce.evaluation.tables.rows import TrialRow, one_machine, published_tables
-from autoreproduce.models.prices import by_plan
+from autoreproduce.models.prices import of_program
 from autoreproduce.plugins.tables.human import Correlation, correlations
 from autoreproduce.plugins.tables.judging import require_one_judging
 from autoreproduce.plugins.tables.published import published_systems
@@ -176,7 +176,7 @@ def cost(rows: Sequence[TrialRow]) -> Table:
     for (variant, model), group in groups_by(rows, lambda r: (r.variant, r.model)):
         dollars = [row.dollars for row in group]
         known = mean_of_known(dollars) if None not in dollars else "unknown"
-        if by_plan(model) and not any(dollars):
+        if of_program(model) and not any(dollars):
             known = BY_PLAN
         made.append(
             [
