@@ -258,9 +258,9 @@ def test_the_estimate_rests_on_the_earlier_trials_most_like_it(
     tmp_path: Path, in_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = lay_out(
-        tmp_path / "s", ("one", "two"), trials=2, variants={"a": {}, "b": {"settings": {"k": 5}}}
+        tmp_path / "s", ("One", "two"), trials=2, variants={"a": {}, "b": {"settings": {"k": 5}}}
     )
-    plan = Plan(read_suite(file), parse_changes(["profile=full", "price='1,1,1'"]))
+    plan = Plan(read_suite(file), parse_changes(["price='1,1,1'"]))
     plan.choose()
     a, b = (plan.settings(name).identity() for name in ("a", "b"))
     earlier(tmp_path / "runs", "1", a, 0.5, 10)
@@ -270,10 +270,10 @@ def test_the_estimate_rests_on_the_earlier_trials_most_like_it(
     told = json.loads(capsys.readouterr().out)
     rows = {(row["task"], row["variant"]): row for row in told["rows"]}
     assert (
-        rows["one", "a"]["dollars"] == 2 * 1.0
+        rows["One", "a"]["dollars"] == 2 * 1.0
     )  # two trials, the mean of those with the same settings
-    assert rows["one", "a"]["calls"] == 2 * 15
-    assert rows["one", "b"]["dollars"] == pytest.approx(
+    assert rows["One", "a"]["calls"] == 2 * 15
+    assert rows["One", "b"]["dollars"] == pytest.approx(
         2 * 1.0
     )  # the same model under other settings
     assert rows["two", "a"]["dollars"] is None
