@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, TypeVar
 
 from pydantic import (
@@ -33,7 +33,9 @@ from autoreproduce.options import PointsSource
 from autoreproduce.task import Task
 
 FILE = "job.json"
-EXTERNAL = "external"  # what a program from outside has in place of a solver
+EXTERNAL = "external"  # the solver that runs a program from outside as it is told
+# Of a program: what makes its trial another one. Its files' contents count by their digests.
+HOW_IT_IS_RUN = {"run", "metric_from", "data_at", "carry", "system"}
 Section = TypeVar("Section", bound=BaseModel)
 # Of a task: what doesn't affect a trial. Where it lies, and what others measured.
 BESIDE_THE_POINT: set[str] = set(
@@ -197,6 +199,16 @@ class Job(JobPart):
         """How the program is scored."""
         return self.judging or Judging()
 
+    @property
+    def system(self) -> str:
+        """Who wrote the program, as tables and pages name it: the solver, or the name that was
+        given to one from outside, else the last of where it is.
+        """
+        if self.program is None or self.program.system:
+            return (self.program.system if self.program else None) or self.solver
+        named = "/".join(PurePosixPath(self.program.code.rsplit("@", 1)[0]).parts[-2:])
+        return f"code {named.removesuffix('.git')}"
+
     def having(self, **changes: Any) -> Job:
         """This Job with other values for some fields, checked."""
         fields = {name: getattr(self, name) for name in type(self).model_fields}
@@ -236,16 +248,20 @@ class Job(JobPart):
         what else `config.MACHINE` names may differ when a trial is resumed.
         """
         job, task = self.fixed(), self.of_task
-        if self.solver == EXTERNAL:  # its trial compares the program and how it is run
-            asked = {"task": task.id, "solver": self.solver}
-            return {**asked, "task content": digest(task.instruction)}
-        run_by = {"run": job.program.run, "carry": job.program.carry} if job.program else {}
-        return {
+        given = job.program.model_dump(include=HOW_IT_IS_RUN) if job.program else {}
+        asked = {
             "task": task.id,
             "solver": job.solver,
+            **{f"program's {name}": value for name, value in given.items() if value},
+        }
+        if self.solver == EXTERNAL:  # no setting and no paper reaches it
+            content = digest([task.profile, task.instruction, *task.user_claims])
+            held = {name: of for name, of in job.digests.items() if name not in ("task", "paper")}
+            return {**asked, **held, "task content": content}
+        return {
+            **asked,
             "task content": job.digests["task"],
-            **{name: value for name, value in job.digests.items() if name != "task"},
-            **{f"program's {name}": value for name, value in run_by.items() if value},
+            **{name: of for name, of in job.digests.items() if name != "task"},
             **{f"settings {name}": value for name, value in job.settings.identity().items()},
         }
 

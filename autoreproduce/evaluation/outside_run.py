@@ -17,7 +17,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
@@ -81,8 +81,8 @@ FILE = "outside_run.json"
 
 @dataclass(frozen=True)
 class OutsideRun:
-    """A command, where its data lie and its numbers, packages (names with versions), and files
-    beside the program (name -> text).
+    """A command, where its data lie and its numbers, packages (names with versions), files beside
+    the program (name -> text), and the date of its last commit, by which packages are chosen.
     """
 
     command: str
@@ -90,6 +90,7 @@ class OutsideRun:
     metric_from: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
     beside: Mapping[str, str] = field(default_factory=dict)
+    written: str = ""
 
     def __post_init__(self) -> None:
         """Raises UsageError for a place that is none."""
@@ -100,21 +101,10 @@ class OutsideRun:
             raise UsageError(f"--beside {unsafe[0]!r:.80}", fix="name a file")
 
     @property
-    def places(self) -> dict[str, str]:
-        """What was given beside the command, by option."""
-        given = {
-            "data_at": self.data_at,
-            "metric_from": ", ".join(self.metric_from),
-            "packages": ", ".join(self.packages),
-            "beside": json.dumps(dict(self.beside), sort_keys=True) if self.beside else "",
-        }
-        return {key: text for key, text in given.items() if text}
-
-    @property
-    def asked(self) -> list[Any]:
+    def asked(self) -> list[str]:
         """What tells its run from another one, as the journal has it."""
-        given = {key: text for key, text in self.places.items() if key != "metric_from"}
-        return [self.command, *given.values()]
+        beside = json.dumps(dict(self.beside), sort_keys=True) if self.beside else ""
+        return [self.command, *filter(None, [self.data_at, ", ".join(self.packages), beside])]
 
     @property
     def place(self) -> DataPlace:

@@ -10,28 +10,18 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any
 
-from autoreproduce.config import Settings, digest
+from autoreproduce.config import digest
 from autoreproduce.contracts import Submission
 from autoreproduce.errors import SandboxError, UsageError
 from autoreproduce.evaluation.judging.submitted_code import Sources, is_safe, own_entries
-from autoreproduce.evaluation.outside_run import (
-    OutsideRun,
-    at_seed,
-    read_files,
-    read_outside_run,
-    submission_of,
-)
+from autoreproduce.evaluation.outside_run import OutsideRun, write_outside_run
 from autoreproduce.files.kinds import NOT_WRITTEN
 from autoreproduce.files.tree import Tree, TreeEntry
 from autoreproduce.files.unpacking import LARGEST_WHOLE, MOST_ENTRIES
 from autoreproduce.job import EXTERNAL, Job, now
-from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.task import Task
-from autoreproduce.trials.machines import note_sandbox
-from autoreproduce.trials.run import METRICS, Run, run_program
-from autoreproduce.trials.steps import ExecutionResult, Observer
+from autoreproduce.trials.run import METRICS
 from autoreproduce.trials.trial import Trial, TrialRecord
 from autoreproduce.trials.workspace import Workspace
 
@@ -123,30 +113,49 @@ def _submodules(root: Path, entries: Sequence[TreeEntry]) -> dict[str, str]:
 NOT_RUN = "not run"
 
 
-def submission_folder(
+def not_run() -> Submission:
+    """The submission of a program that was handed in and is not to be run."""
+    return Submission("failed", "it was handed in and not run", NOT_RUN)
+
+
+def known_by(
+    job: Job, program: Sources, run: OutsideRun | None = None, carried: CarriedFiles | None = None
+) -> Job:
+    """The Job with what the program holds, by which its trial is known: its text, and its tree if
+    it has one. Raises UsageError for a program that can't lie in a workspace.
+    """
+    if taken := sorted(set(run.beside if run else ()) & set(program.files)):
+        raise UsageError(f"the program has a {taken[0]} itself", fix="rename yours of --beside")
+    if unsafe := [name for name in program.files if not is_safe(name)]:
+        raise UsageError(
+            f"{unsafe[0]} would lie outside the workspace", fix="name its folder instead"
+        )
+    whole = [program.files, carried.digest] if carried and carried.names else program.files
+    return job.having(digests={**job.digests, "program's content": digest(whole)})
+
+
+def put_in(
+    trial: Trial,
     program: Sources,
     task: Task,
-    runs: Path,
-    run: OutsideRun | None,
-    system: str | None = None,
+    run: OutsideRun | None = None,
     carried: CarriedFiles | None = None,
-) -> Path:
-    """Where the trial of a program lies: the same program, task, run and system have the same
-    folder.
+) -> None:
+    """Put the program into a trial of which nothing is done yet, as its one commit. `carried`: its
+    whole tree, for the run.
     """
-    tree = [carried.digest] if carried and carried.names else []
-    asked: list[Any] = [program.files, *tree, task.id, task.profile, task.instruction]
-    asked += [run.command if run else None, *([system] if system else [])]
-    if more := [*(run.places if run else {}).values(), *task.user_claims]:
-        asked.append(more)
-    what = digest(asked)
-    return runs / f"{task.id}-{task.profile}-external-{what[:8]}"
-
-
-def program_digest_of(program: Sources, carried: CarriedFiles | None) -> str:
-    """Of the program's text, and of its tree if it has one."""
-    whole = [program.files, carried.digest] if carried and carried.names else program.files
-    return digest(whole)
+    ended = trial.result is not None and trial.result.status != "stopped"
+    if ended or trial.steps:
+        return
+    space = Workspace(trial.folder)
+    space.open()
+    given = {"preprocess.py": task.preprocess} if task.preprocess else {}
+    space.commit({**given, **program.files}, "the program as it was handed in")
+    if carried is not None:
+        carried.copy_to(trial.folder)
+        lay_carried(trial.folder, trial.workspace)
+    if run is not None:
+        write_outside_run(trial, run)
 
 
 def lay_out(
@@ -154,101 +163,14 @@ def lay_out(
     program: Sources,
     task: Task,
     job: Job | None = None,
-    observers: Sequence[Observer] = (),
-    run: OutsideRun | None = None,
-    carried: CarriedFiles | None = None,
     begun: Callable[[], None] = lambda: None,
 ) -> Trial:
-    """Make the trial's folder with the program as its one commit, or open the one that is there.
+    """Make the trial's folder of a program that isn't run, or open the one that is there. `begun`
+    is called of a new folder.
 
-    `carried`: the program's whole tree, for the run. `begun` is called of a new folder.
-
-    Raises UsageError where the folder holds another program, or one whose data or numbers were
-    found elsewhere: its scores would pass for this one's.
+    Raises TrialError where the folder holds another program: its scores would pass for this one's.
     """
-    program_digest = program_digest_of(program, carried)
-    record = TrialRecord(
-        job=job or Job(task=task, solver=EXTERNAL),
-        model="unknown",
-        created=now(),
-        inputs={"origin": program.origin, "program": program_digest},
-    )
-    if taken := sorted(set(run.beside if run else ()) & set(program.files)):
-        raise UsageError(f"the program has a {taken[0]} itself", fix="rename yours of --beside")
-    unsafe = [name for name in program.files if not is_safe(name)]
-    if unsafe:
-        raise UsageError(
-            f"{unsafe[0]} would lie outside the workspace", fix="name its folder instead"
-        )
-    trial = Trial.open(folder, record, observers, begun)
-    if trial.record.inputs.get("program", program_digest) != program_digest:
-        trial.close()
-        raise UsageError(
-            f"{folder} holds another program, or an earlier version of it",
-            fix="name a new folder with --out",
-        )
-    known = read_outside_run(folder)
-    if run and trial.steps and known and known.places != run.places:
-        trial.close()
-        raise UsageError(
-            f"{folder} was run with another --data-at, --metric-from, --requirements or --beside",
-            fix="name a new folder with --out",
-        )
-    if trial.result is None and not trial.steps:
-        space = Workspace(folder)
-        space.open()
-        given = {"preprocess.py": task.preprocess} if task.preprocess else {}
-        space.commit({**given, **program.files}, "the program as it was handed in")
-        if carried is not None:
-            carried.copy_to(trial.folder)
-            lay_carried(trial.folder, trial.workspace)
+    asked = known_by(job or Job(task=task, solver=EXTERNAL), program)
+    trial = Trial.open(folder, TrialRecord(job=asked, model="none", created=now()), (), begun)
+    put_in(trial, program, task)
     return trial
-
-
-def not_run() -> Submission:
-    """The submission of a program that was handed in and is not to be run."""
-    return Submission("failed", "it was handed in and not run", NOT_RUN)
-
-
-def run_submission(
-    trial: Trial, task: Task, settings: Settings, asked: OutsideRun, sandboxes: SandboxSetup
-) -> Submission:
-    """Run the program in the sandbox as it is asked; what the journal holds is not run again."""
-    sandbox = sandboxes.open(trial.workspace.resolve())
-    try:
-        note_sandbox(trial, sandbox, sandboxes.unisolated)
-        trial.phase("full_run")
-        limit = (settings.method.time_limit_minutes or task.time_limit_minutes) * 60
-
-        run = Run(
-            at_seed(asked.command, trial.record.seed),
-            limit,
-            before=asked.place.link_line,
-            files=asked.beside,
-            results=(),  # its own files are its own
-            counted=True,
-            data_at=asked.place.mount,
-            read=read_files(asked.metric_from),
-        )
-
-        def execution() -> ExecutionResult:
-            return trial.step(
-                ExecutionResult,
-                "sandbox",
-                "submission",
-                asked.asked,
-                lambda: run_program(sandbox, Tree(trial.workspace), run, trial.output),
-            )
-
-        result = execution()
-        while result.stopped == "timeout" and (trial.replaying or 0 < result.allowed < limit):
-            result = execution()  # more time is given than it had
-    finally:
-        sandbox.close()
-    done = result.execution
-    if not done.stopped:
-        return submission_of(done, trial.workspace, asked.metric_from)
-    why = f"the run was stopped: {done.stopped}"
-    if done.stopped == "timeout":
-        why = f"it was stopped at its limit of {limit / 60:g} minutes (--time-limit-minutes)"
-    return Submission("failed", why, "full_run", run=done)

@@ -314,8 +314,11 @@ def _own_metric(claims: Sequence[str], paper: Path | None, task: str | None) -> 
     """The metric of a task that names none: the first claim's, else any; None of a benchmark's."""
     if not paper or not task or _is_benchmark_id(task):
         return None
-    if not claims:
-        return "metric:higher"
+    return first_metric(claims) if claims else "metric:higher"
+
+
+def first_metric(claims: Sequence[str]) -> str:
+    """The first claim as the metric of a task that names none."""
     first = read_user_claims(claims)[0]
     return f"{first.id}:{'lower' if first.direction == 'lower' else 'higher'}"
 

@@ -17,11 +17,12 @@ from autoreproduce.benchmarks import benchmark_of
 from autoreproduce.claims.withholding import may_have_been_seen
 from autoreproduce.contracts import Submission
 from autoreproduce.errors import AutoReproduceError, ReplyError, UnusableModelError
+from autoreproduce.evaluation.outside_run import read_outside_run
 from autoreproduce.evaluation.report import write_report
 from autoreproduce.evaluation.report.evidence import gather_to_write
 from autoreproduce.evaluation.result_folder import write_result
 from autoreproduce.extensions import found_at, installed
-from autoreproduce.job import Job, now
+from autoreproduce.job import Job, Program, now
 from autoreproduce.models.budget import Budget
 from autoreproduce.models.tape import CallSite, TapeHead, tape_of, write_tape
 from autoreproduce.runner.api_results import Reproduction
@@ -35,7 +36,7 @@ from autoreproduce.runner.runtime import Runtime
 from autoreproduce.runner.seeds import missing_seeds
 from autoreproduce.runner.signals import undisturbed
 from autoreproduce.runner.views import PlainView
-from autoreproduce.sandboxes.package_lists import check_modules
+from autoreproduce.sandboxes.package_lists import check_modules, with_packages
 from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.solvers import open_solver
 from autoreproduce.solvers.own_code import submitted
@@ -95,6 +96,7 @@ def attempt(
     trial.observers.append(live)
     choice.tell_of_waits(trial.note)
     try:
+        runtime.lay_out(trial)
         outcome = trial.result
         earlier = has_ended(trial, job.settings)
         report = None
@@ -158,7 +160,7 @@ def _run(job: Job, runtime: Runtime, task: Task, choice: ModelChoice, trial: Tri
     (trial.folder / RESULT).unlink(missing_ok=True)
     sandboxes = _sandboxes(runtime, task, choice, trial)
     try:
-        sandboxes = benchmark_of(task).ready(task, sandboxes)
+        sandboxes = _ready(job, task, trial, sandboxes)
         budget = runtime.budget or Budget.parse(settings.budget.total)
         submission = _submission(job, runtime, task, choice, trial, sandboxes, budget)
         measurement = benchmark_of(task).measure(task, submission, trial, sandboxes)
@@ -196,6 +198,18 @@ def _sandboxes(runtime: Runtime, task: Task, choice: ModelChoice, trial: Trial) 
     )
 
 
+def _ready(job: Job, task: Task, trial: Trial, sandboxes: SandboxSetup) -> SandboxSetup:
+    """The sandboxes with what the task and a program from outside need.
+
+    A program whose number is read from its own words sees the test targets: with decoys in their
+    place its words would be about these.
+    """
+    program, outside = job.program or Program(code=""), read_outside_run(trial.folder)
+    if not program.metric_from:
+        sandboxes = benchmark_of(task).ready(task, sandboxes).of_draw(program.draw)
+    return with_packages(sandboxes, outside.packages, outside.written) if outside else sandboxes
+
+
 def _lacks_runs(trial: Trial, outcome: Result, choice: ModelChoice) -> bool:
     """True if more runs of a finished trial's program are asked for than there are, or if its last
     look was lost.
@@ -231,7 +245,7 @@ def _with_more_runs(
     add_machine(trial.folder, trial.record.hardware, here)
     sandboxes = _sandboxes(runtime, task, choice, trial)
     try:
-        sandboxes = benchmark_of(task).ready(task, sandboxes)
+        sandboxes = _ready(job, task, trial, sandboxes)
         budget = runtime.budget or Budget.parse(choice.settings.budget.total)
         lost = LOOK_LOST in outcome.details and choice.models.research is not None
         look = _look(job, runtime, task, choice, trial, outcome, budget) if lost else None
@@ -260,7 +274,8 @@ def _submission(
     sandbox = sandboxes.open(trial.workspace.resolve())
     try:
         note_sandbox(trial, sandbox, sandboxes.unisolated)
-        check_modules(sandbox, task.modules)
+        if job.program is None:  # one from outside brings its own
+            check_modules(sandbox, task.modules)
         return submitted(job.solver, solver, task, models, sandbox, trial)
     except (ReplyError, UnusableModelError) as error:
         return Submission("failed", str(error), trial.phase_name)

@@ -58,14 +58,13 @@ def conclude(
     settings: Settings,
     sandboxes: SandboxSetup,
     *,
-    outside: OutsideRun | None = None,
     look: LastLook | None = None,
 ) -> None:
     """Fill in the result's claims, its sentence, and what speaks against its number.
 
-    `outside`: how a program from outside is run. `look`: asked if the paper was missed; without it,
-    what it said earlier stays. Only a program that was to give a number has a verdict. Raises
-    SandboxError if a run with another seed finds no sandbox; nothing else is raised.
+    `look`: asked if the paper was missed; without it, what it said earlier stays. Only a program
+    that was to give a number has a verdict. Raises SandboxError if a run with another seed finds no
+    sandbox; nothing else is raised.
     """
     number = result.number
     if number is None or not task.wants_program or not number.wanted:
@@ -80,7 +79,7 @@ def conclude(
         result.sentence, result.level = failed.sentence, failed.level
         return
     said, confirmed = _looked_before(result) if look is None else ([], ())
-    repeater = Repeater.of(trial, task, settings, sandboxes, outside)
+    repeater = Repeater.of(trial, task, settings, sandboxes)
     seeds = repeater.seeds if repeater else SeedUse()
     tables = _claimed_tables(claims, trial.folder) if claims is not None else ()
     more: list[str] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from autoreproduce.errors import UsageError
+from autoreproduce.errors import AutoReproduceError, UsageError
 from autoreproduce.evaluation.scorers.gap import signed_gap
 from autoreproduce.sandboxes.setup import NO_ISOLATION
 from autoreproduce.trials.result import Result
@@ -45,6 +45,16 @@ def result_of(submission: Submission, measurement: Measurement, task: Task) -> R
     if failed and measurement.wanted:
         result.not_reproduced[:0] = [f"the metric {task.metric.name}: {result.reason}"]
     return result
+
+
+def stopped_by(result: Result) -> BaseException:
+    """What ended a trial that was stopped, as an error with its exit code."""
+    if "exit_code" not in result.details:
+        return KeyboardInterrupt()
+    facts = result.details
+    error = AutoReproduceError(result.reason, retryable=facts["retryable"], kind=facts["error"])
+    error.exit_code = facts["exit_code"]
+    return error
 
 
 def _void_reason(integrity: Integrity | None) -> str:

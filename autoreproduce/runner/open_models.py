@@ -21,7 +21,7 @@ from autoreproduce.content import folder
 from autoreproduce.errors import AutoReproduceError, UsageError, shown
 from autoreproduce.extensions import table
 from autoreproduce.files.handed_over import named_tape
-from autoreproduce.job import Job
+from autoreproduce.job import EXTERNAL, Job
 from autoreproduce.method.coding import EDIT
 from autoreproduce.models import Models
 from autoreproduce.models.budget import Budget
@@ -288,6 +288,11 @@ def _as_recorded(settings: Settings, recorded: dict[str, Any], name: str, path: 
 def chosen_model(job: Job, runtime: Runtime) -> ModelChoice:
     """The models, with their price looked up. Raises UsageError."""
     settings, told = job.settings, ""
+    if job.solver == EXTERNAL and job.program is None:
+        raise UsageError(
+            f"the solver {EXTERNAL} runs a program that's handed in, and none is",
+            fix="`autoreproduce score PROGRAM --run COMMAND` hands one in",
+        )
     if (trial := _begun(job)) is not None:
         if settings.method.coder is None and takes_coder(job.solver, job.of_task):
             begun = trial.record.job.settings.method.coder or EDIT

@@ -72,22 +72,15 @@ class Repeater:
 
     @classmethod
     def of(
-        cls,
-        trial: Trial,
-        task: Task,
-        settings: Settings,
-        sandboxes: SandboxSetup,
-        outside: OutsideRun | None = None,
+        cls, trial: Trial, task: Task, settings: Settings, sandboxes: SandboxSetup
     ) -> Repeater | None:
-        """None if no program ran in full, or if it is in no commit. `outside`: how a program from
-        outside is run, whose tree is laid out for each run.
-        """
+        """None if no program ran in full, or if it is in no commit."""
         ran, files = last_run(trial), tracked_files(trial.folder)
         if ran is None or not files:
             return None
         given = settings.method.time_limit_minutes or trial.record.planned_minutes
         limit = (given or task.time_limit_minutes) * 60
-        known = outside or read_outside_run(trial.folder)
+        known = read_outside_run(trial.folder)
         same_data = sandboxes.of_draw(ran.result.draw)  # another seed of the program alone
         return cls(trial, task, same_data, ran.result.command, files, limit, known)
 

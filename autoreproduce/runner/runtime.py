@@ -8,6 +8,7 @@ from typing import Any
 from autoreproduce.job import Job
 from autoreproduce.models.budget import Budget
 from autoreproduce.trials.steps import Observer
+from autoreproduce.trials.trial import Trial
 
 
 @dataclass
@@ -16,7 +17,8 @@ class Runtime:
 
     `guard` is given each chat model that was opened; `starts` is held while a container starts;
     `trust`: the user believes a folder that wasn't begun here. `asked`: the Job as it is stored,
-    where a machine that many trials share gives this one less.
+    where a machine that many trials share gives this one less. `lay_out` puts a program from
+    outside into its trial.
     """
 
     observers: Sequence[Observer] = ()
@@ -26,3 +28,4 @@ class Runtime:
     starts: AbstractContextManager[Any] = field(default_factory=nullcontext)
     trust: bool = False
     asked: Job | None = None
+    lay_out: Callable[[Trial], None] = lambda trial: None

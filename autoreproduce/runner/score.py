@@ -7,7 +7,9 @@ a trial's folder first, and is run only if a command is given.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,37 +32,35 @@ from autoreproduce.evaluation.judging.submitted_code import (
     program_at,
     read_program,
 )
-from autoreproduce.evaluation.outside_run import OutsideRun, at_seed, read_beside, write_outside_run
+from autoreproduce.evaluation.outside_run import OutsideRun, read_beside
 from autoreproduce.evaluation.report import write_report
 from autoreproduce.evaluation.score_page import write_page
 from autoreproduce.evaluation.scorers import SCORERS, Setup, open_scorers
 from autoreproduce.evaluation.scoring import ALTERED, score_trial
 from autoreproduce.evaluation.submission import (
-    NOT_RUN,
     CarriedFiles,
     carried_files,
+    known_by,
     lay_out,
     not_run,
-    run_submission,
-    submission_folder,
+    put_in,
 )
 from autoreproduce.extensions import found_at, installed
 from autoreproduce.files.unpacking import is_url, opened_source
 from autoreproduce.job import Job, Program
 from autoreproduce.models.budget import Budget
 from autoreproduce.models.open import open_model
-from autoreproduce.runner.conclude import add_judgement, conclude
-from autoreproduce.runner.ending import result_of, write_end
-from autoreproduce.runner.hub_data import local_data
-from autoreproduce.runner.open_models import has_more_time
+from autoreproduce.runner.api_results import Reproduction
+from autoreproduce.runner.attempt import OpenView, watched_attempt
+from autoreproduce.runner.conclude import add_judgement
+from autoreproduce.runner.ending import result_of, stopped_by, write_end
 from autoreproduce.runner.runtime import Runtime
-from autoreproduce.runner.seeds import missing_seeds
-from autoreproduce.sandboxes.package_lists import last_commit, read_requirements, with_packages
+from autoreproduce.sandboxes.package_lists import last_commit, read_requirements
 from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.task import Task
 from autoreproduce.trials.begun import note_begun, refuse_foreign
 from autoreproduce.trials.folders import refuse_links, trials_below
-from autoreproduce.trials.steps import ExecutionResult
+from autoreproduce.trials.steps import Observer
 from autoreproduce.trials.trial import Trial
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def _trials(job: Job, runtime: Runtime) -> list[tuple[Path, Task | None]]:
     if run is None and job.settings.seeds > 1:
         runtime.note(f"--seeds {job.settings.seeds} adds no run: without --run nothing is run")
     if not folders:
-        return [submitted_trial(job, runtime)]
+        return [_new_trial(job, runtime)]
     if run:
         raise UsageError(
             f"{job.of_program.code} is a finished trial, which is scored as it is",
@@ -207,9 +207,8 @@ def _material(
     return judged_material(task, job.to_judge.reference, choice)
 
 
-# A program that someone else wrote, as a trial: laid out, run if a command is given, measured.
-#
-# It is then scored as any trial (`runner.score`), and has a verdict on its task's claims.
+# A program that someone else wrote, as a trial: attempted if a command is given
+# (`solvers.outside_program`), and then scored as any trial.
 
 
 def outside_run(program: Program) -> OutsideRun | None:
@@ -230,60 +229,59 @@ def outside_run(program: Program) -> OutsideRun | None:
     return None
 
 
-def submitted_trial(job: Job, runtime: Runtime) -> tuple[Path, Task]:
+def _new_trial(job: Job, runtime: Runtime) -> tuple[Path, Task]:
     """A trial's folder around the program, run if a command is given."""
-    named, run, cache = named_task(job), outside_run(job.of_program), job.settings.cache_dir
-    task = with_data(job, named, runtime.note) if run else named
-    if run and run.data_at and task.data_dir is None:
+    if job.of_program.run is None:
+        return _trial_of_unrun(job, runtime)
+    done = attempt_outside(job, runtime, lambda _: nullcontext(_Told(runtime.note)))
+    if done.result.status == "stopped":
+        raise stopped_by(done.result)
+    return done.path, done.task
+
+
+class _Told(Observer):
+    """Tells what the user should know of a trial, and no more."""
+
+    def __init__(self, told: Callable[[str], None]) -> None:
+        self.told = told
+
+    def note(self, text: str) -> None:
+        self.told(text)
+
+
+def attempt_outside(job: Job, runtime: Runtime, view: OpenView | None = None) -> Reproduction:
+    """Attempt the Job of a program from outside, or resume the attempt. `view`: as of an attempt.
+
+    The program is put into its trial, which is known by what it holds: a changed one has another.
+    """
+    task, run = named_task(job), outside_run(job.of_program)
+    if run is None:
+        raise UsageError("no command is given that runs it", fix="add --run COMMAND")
+    if run.data_at and task.own and job.data is None:
         raise UsageError(f"task {task.id} has no data to put there", fix="add --data FOLDER")
     with opened_source(job.of_program.code) as root:
+        program, carried = submitted_program(job, runtime, root), _carried(job, runtime, root)
+        run = replace(run, written=last_commit(root))
+        runtime.lay_out = partial(put_in, program=program, task=task, run=run, carried=carried)
+        asked = known_by(job.having(task=task), program, run, carried)
+        return watched_attempt(asked, view, runtime)
+
+
+def _trial_of_unrun(job: Job, runtime: Runtime) -> tuple[Path, Task]:
+    """The trial of a program of which nothing is run."""
+    task, settings = named_task(job), job.settings
+    with opened_source(job.of_program.code) as root:
         program = submitted_program(job, runtime, root)
-        carried = _carried(job, runtime, root) if run else None
-        written = last_commit(root) if run else ""
-        folder = job.out or submission_folder(
-            program, task, job.settings.runs_dir, run, job.of_program.system, carried
-        )
-        refuse_foreign(cache, folder, runtime.trust)
-        trial = lay_out(
-            folder,
-            program,
-            task,
-            job.having(task=task).fixed(),
-            runtime.observers,
-            run,
-            carried,
-            begun=lambda: note_begun(cache, folder),
-        )
-    try:
-        if trial.result is None or (run and _lacks_runs(trial, run.command, job.settings)):
-            _end(job, runtime, trial, task, run, written)
-    finally:
-        trial.close()
+        asked = known_by(job.having(task=task), program)
+        folder = asked.folder()
+        refuse_foreign(settings.cache_dir, folder, runtime.trust)
+        begun = partial(note_begun, settings.cache_dir, folder)
+        with lay_out(folder, program, task, asked, begun) as trial:
+            if trial.result is None:
+                sandboxes = SandboxSetup.of_trial(folder, settings, None, note=runtime.note)
+                found = benchmark_of(task).measure(task, not_run(), trial, sandboxes)
+                write_end(result_of(not_run(), found, task), trial, task, sandboxes)
     return folder, task
-
-
-def _end(
-    job: Job, runtime: Runtime, trial: Trial, task: Task, run: OutsideRun | None, written: str
-) -> None:
-    """Run the program if asked to, measure what it left, and write its result.
-
-    A program whose number is read from its own words sees the test targets: with decoys in their
-    place its words would be about these.
-    """
-    sandboxes = SandboxSetup.of_trial(trial.folder, job.settings, task.data_dir, note=runtime.note)
-    if run and not run.metric_from:
-        sandboxes = benchmark_of(task).ready(task, sandboxes).of_draw(job.of_program.draw)
-    sandboxes = with_packages(sandboxes, run.packages if run else (), written)
-    if run:
-        write_outside_run(trial, run)
-        submission = run_submission(trial, task, job.settings, run, sandboxes)
-    else:
-        submission = not_run()
-    measurement = benchmark_of(task).measure(task, submission, trial, sandboxes)
-    result = result_of(submission, measurement, task)
-    if run:
-        conclude(trial, task, result, job.settings, sandboxes, outside=run)
-    write_end(result, trial, task, sandboxes)
 
 
 def _carried(job: Job, runtime: Runtime, root: Path) -> CarriedFiles:
@@ -331,29 +329,3 @@ def own_folders(job: Job) -> list[Path]:
     """The folders that scoring writes below the program, which are no part of it."""
     out = [job.out] if job.out else []
     return [job.settings.runs_dir, *out, *trials_below(Path(job.of_program.code))]
-
-
-def with_data(job: Job, task: Task, note: Callable[[str], None]) -> Task:
-    """The task with its data prepared. Raises UsageError if they cannot be."""
-    benchmark = benchmark_of(task)
-    data = local_data(job.data, job.settings, note)
-    return benchmark.prepare(task, job.settings.cache_dir, note, data)
-
-
-def _lacks_runs(trial: Trial, command: str, settings: Settings) -> bool:
-    """Whether the folder's program is still to be run, or has fewer runs or less time than are
-    asked for now; what the journal holds isn't run again.
-
-    Raises UsageError if it was run by another command.
-    """
-    command = at_seed(command, trial.record.seed)
-    ran = [step.result.command for step in trial.steps if isinstance(step.result, ExecutionResult)]
-    if ran and command not in ran:
-        raise UsageError(
-            f"{trial.folder} was run by another command ({ran[-1]})",
-            fix="name a new folder with --out",
-        )
-    if not ran or trial.result is None or trial.result.phase == NOT_RUN:
-        return True
-    measured = trial.result.status == "measured"
-    return has_more_time(trial, settings) or (measured and missing_seeds(trial, settings.seeds))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from autoreproduce.config import digest
 from autoreproduce.errors import UsageError, nearest
 from autoreproduce.extensions import installed, table
+from autoreproduce.job import EXTERNAL
 from autoreproduce.solvers.own_code import checked_needs, load_class, make, package_source
 
 if TYPE_CHECKING:
@@ -121,6 +122,10 @@ def _class_of(name: str) -> Any:
     for prefix, place in KINDS.items():
         if name.startswith(prefix):
             return resolve_name(place)(name.removeprefix(prefix))
+    if name == EXTERNAL:
+        from autoreproduce.solvers.outside_program import OutsideProgram
+
+        return OutsideProgram
     if name.startswith(ALTERED):
         from autoreproduce.solvers.reference import altered_solver_class
 

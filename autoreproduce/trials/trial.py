@@ -19,7 +19,7 @@ from autoreproduce.files.bounded import parse_json
 from autoreproduce.files.shared import read_plain
 from autoreproduce.files.tree import Tree
 from autoreproduce.job import FILE as JOB
-from autoreproduce.job import Job, now, read_job, task_digest
+from autoreproduce.job import HOW_IT_IS_RUN, Job, now, read_job, task_digest
 from autoreproduce.task import Task
 from autoreproduce.trials.chain import RESULT, TRIAL, result_warning, seal
 from autoreproduce.trials.journal import Journal, StepResult, refuse_other, write_whole
@@ -47,7 +47,7 @@ class TrialRecord(BaseModel):
         None, description="the tape's head, where replies are replayed"
     )
     inputs: dict[str, Annotated[str, Field(pattern=r"^[^\x00]*$")] | None] = Field(
-        {}, description="the models' server; of a program from outside, what it was"
+        {}, description="the models' server"
     )
 
     @property
@@ -64,6 +64,11 @@ class TrialRecord(BaseModel):
     def solver(self) -> str:
         """The solver's name."""
         return self.job.solver
+
+    @property
+    def system(self) -> str:
+        """Who wrote the program, as tables and pages name it."""
+        return self.job.system
 
     @property
     def command(self) -> str:
@@ -129,6 +134,7 @@ class Trial(Journal):
                 begins = trial._is_asked_anew(record)
             if begins:
                 trial.record = record
+                (folder / RESULT).unlink(missing_ok=True)  # of a program that wasn't run
                 write_whole(folder / JOB, record.job.fixed().model_dump_json(indent=1) + "\n")
                 begun()
                 write_whole(folder / TRIAL, record.model_dump_json(indent=1))
@@ -140,15 +146,17 @@ class Trial(Journal):
         return trial
 
     def _is_asked_anew(self, record: TrialRecord) -> bool:
-        """True if nothing was done yet and another model, or another server, is asked than before:
-        a wrong name may be corrected. Raises TrialError for any other difference.
+        """True if nothing was done yet and another model, or another server, is asked than before,
+        or the program is run otherwise: what was wrong may be corrected. Raises TrialError for any
+        other difference.
         """
         old, new = self.record.job.decides(), record.job.decides()
         if self.steps:
             refuse_other(self.folder, old, new)
             return False
-        of_models = {f"settings {name}" for name, one in FLAGS.items() if one.path[0] == "model"}
-        refuse_other(self.folder, _without(of_models, old), _without(of_models, new))
+        names = {f"settings {name}" for name, one in FLAGS.items() if one.path[0] == "model"}
+        names |= {f"program's {name}" for name in HOW_IT_IS_RUN}
+        refuse_other(self.folder, _without(names, old), _without(names, new))
         server = (one.inputs.get("server") for one in (self.record, record))
         return old != new or len(set(server)) > 1
 

@@ -10,7 +10,7 @@ from trial_results import trial_result, verdict_of
 from autoreproduce import Score
 from autoreproduce.cli.console.attempts import unmet
 from autoreproduce.config import Settings
-from autoreproduce.errors import UsageError
+from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.evaluation.judging.material import program_of
 from autoreproduce.evaluation.judging.submitted_code import Sources
 from autoreproduce.evaluation.outside_run import (
@@ -81,7 +81,7 @@ def test_data_and_number_are_mapped_and_a_claim_is_judged(
     assert lost.path != done.path and lost.scores[0].value == 1  # it ran
     outcome = Trial.read(lost.path).result
     assert outcome and outcome.metric is None and "no column 'r2'" in outcome.reason
-    with pytest.raises(UsageError, match="another --data-at, --metric-from"):
+    with pytest.raises(TrialError, match="program's metric_from"):
         score(tmp_path / "p", metric_from=["x.csv:y"], out=done.path, **asked)
 
 
@@ -158,7 +158,7 @@ def test_a_file_of_the_users_own_makes_a_program_run_and_is_no_part_of_it(tmp_pa
 
 def test_what_a_run_needs_is_read_again_from_the_record(tmp_path: Path) -> None:
     asked = OutsideRun("python x.py", "sets", (), ("h5py", "yacs==0.1.8"), {"x.py": "y = 1\n"})
-    with lay_out(tmp_path / "t", Sources({"main.py": ""}), TASK, run=asked) as trial:
+    with lay_out(tmp_path / "t", Sources({"main.py": ""}), TASK) as trial:
         write_outside_run(trial, asked)
     assert read_outside_run(tmp_path / "t") == asked
     whole = json.loads((tmp_path / "t" / FILE).read_text())

@@ -5,7 +5,7 @@ scores; and what others printed, marked as published and never mixed into a mean
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -20,7 +20,7 @@ from autoreproduce.evaluation.scorers.gap import GapScorer, score_of_gap
 from autoreproduce.evaluation.scoring import is_number, read_scores
 from autoreproduce.evaluation.statistics import MeanEstimate
 from autoreproduce.evaluation.tables.model import Table
-from autoreproduce.job import EXTERNAL, Job
+from autoreproduce.job import Job
 from autoreproduce.task import Task
 from autoreproduce.trials.folders import trials_below
 from autoreproduce.trials.machines import read_machines
@@ -149,7 +149,7 @@ def trial_row(folder: Path, trial: Trial, task: Task, outcome: Result) -> TrialR
         task=task_name,
         profile=trial.record.profile,
         variant=variant,
-        solver=_system(trial),
+        solver=trial.record.system,
         model=trial.record.model,
         executed=executed,
         gap=gap,
@@ -229,18 +229,7 @@ def _task_and_variant(trial: Trial) -> tuple[str, str]:
     """
     parts = trial.folder.resolve().parts
     in_suite = len(parts) > 3 and parts[-4] == "trials"
-    return (parts[-3], parts[-2]) if in_suite else (trial.record.task, _system(trial))
-
-
-def _system(trial: Trial) -> str:
-    """Who wrote the program: the solver, or the name that was given to one from outside; of code
-    that was verified, the last of where it is.
-    """
-    program, solver = trial.record.job.program, trial.record.solver
-    if program is None or program.system:
-        return (program.system if program else None) or solver
-    named = "/".join(PurePosixPath(program.code.rsplit("@", 1)[0]).parts[-2:])
-    return solver if solver == EXTERNAL else f"code {named.removesuffix('.git')}"
+    return (parts[-3], parts[-2]) if in_suite else (trial.record.task, trial.record.system)
 
 
 def _latest_scores(

@@ -44,8 +44,7 @@ def verify(
         print_preview(preview(verify_job(code, settings, **asked)), json)
         return
     job = verify_job(code, settings, command_line(), **asked)
-    by_model = not job.of_program.metric_from
-    view = terminal_view(json, settings.runs_dir, job.solver) if by_model else None
+    view = terminal_view(json, settings.runs_dir, job.solver)
     end_of_trial(verified(job, view), json, another_trial(job), require, notify)
 
 

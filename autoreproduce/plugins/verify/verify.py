@@ -1,13 +1,13 @@
 """`autoreproduce verify CODE --paper PAPER`: does this code give the numbers of this paper?
 
 With a model, the paper's claims are read as `reproduce` reads them, and the code is run by
-`handed_in`. Whoever knows the command and where its numbers are written needs no model: then it is
-`score --run`.
+`handed_in`. Whoever knows the command and where its numbers are written needs no model: then
+`solvers.outside_program` runs it, as for `score --run`.
 """
 
 import re
-import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Unpack
 
@@ -16,7 +16,7 @@ from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.outside_run import read_beside
 from autoreproduce.files.unpacking import is_url, opened_source
-from autoreproduce.job import Job, Program
+from autoreproduce.job import EXTERNAL, Job, Program
 from autoreproduce.models.found_here import how_here
 from autoreproduce.options import File, completed, path_or_none
 from autoreproduce.papers.paths import refuse_paper
@@ -33,14 +33,12 @@ from autoreproduce.runner.estimate import text_tokens
 from autoreproduce.runner.open_models import HOW_TO_RUN
 from autoreproduce.runner.preview import Preview, preview_trial
 from autoreproduce.runner.runtime import Runtime
-from autoreproduce.runner.score import score_all
+from autoreproduce.runner.score import attempt_outside
 from autoreproduce.runner.settings import options_and_settings, takes
-from autoreproduce.runner.views import PlainView
 from autoreproduce.sandboxes.package_lists import read_requirements
 from autoreproduce.setting_options import SettingOptions
 from autoreproduce.task import Task
 from autoreproduce.trials.derivation import parse_metric_source
-from autoreproduce.trials.result import read_result
 
 
 class VerifyCall(VerifyOptions, SettingOptions, total=False):
@@ -68,16 +66,17 @@ def verify(
 def verified(job: Job, view: OpenView | None = None) -> Reproduction:
     """Do a job of `verify`. `view`: as of an attempt."""
     if job.of_program.metric_from:
-        return verify_by_places(job, view)
+        _check_keys(job.of_task, job.of_program.metric_from)
+        return attempt_outside(job, Runtime(note=note_to_stderr), view)
     return verify_by_model(job, view)
 
 
 def verify_job(
     code: File, settings: Settings, command: str = "", **options: Unpack[VerifyOptions]
 ) -> Job:
-    """The Job of `verify`: with `metric_from` that of `score`, else of a trial in which a model
-    plans the run and finds the numbers. Raises UsageError for code or a paper that isn't there, and
-    where a place is given without the command, the claims and the paper.
+    """The Job of `verify`: with `metric_from` of a trial in which the command is run and no model
+    asked, else of one in which a model plans the run and finds the numbers. Raises UsageError for
+    code or a paper that isn't there, and where a place is given without the command and the claims.
     """
     asked = completed(VerifyOptions, options)
     run, paper, claims = asked["run"], asked["paper"], asked["claims"]
@@ -112,42 +111,28 @@ def verify_job(
         carry=tuple(asked["carry"]),
     )
     name = asked["experiment"] or program.name
+    solver, metric = f"code:{code if is_url(code) else Path(code).resolve()}", f"{HEADLINE}:higher"
     if program.metric_from:
-        if not run or not claims or not paper:
+        if not run or not claims:
             raise UsageError(
-                "--metric-from says where claims' numbers are, and needs all three of --run, "
-                "--claim and --paper",
+                "--metric-from says where claims' numbers are, and needs both --run and --claim",
                 fix="add what's missing, or leave --metric-from out and name a model",
             )
-        return api.score_job(
-            code,
-            settings,
-            command,
-            run=run,
-            metric_from=program.metric_from,
-            requirements=_requirements_of(program),
-            beside=program.beside,
-            carry=program.carry,
-            levels=("execution", "integrity"),
-            task=name,
-            paper=paper,
-            claims=claims,
-            data=data,
-            out=asked["out"],
-        )
+        program = program.model_copy(update={"requirements": _requirements_of(program)})
+        solver, metric = EXTERNAL, api.first_metric(claims)
     job = api.reproduce_job(
         settings,
         command,
         arxiv=asked["arxiv"],
         paper=paper,
         task=name,
-        metric=(f"{HEADLINE}:higher",),
+        metric=(metric,),
         claims=claims,
         data=data,
         instruction=asked["instruction"],
         out=asked["out"],
         trial=asked["trial"],
-        solver=f"code:{code if is_url(code) else Path(code).resolve()}",
+        solver=solver,
     )
     return job.having(program=program)
 
@@ -200,8 +185,9 @@ def preview(job: Job) -> Preview:
     task, program = job.of_task, job.of_program
     found = preview_trial(task, job.settings, job.solver, job.paper)
     if program.metric_from:
-        found.notes.append("--metric-from says where the numbers are: no model is asked")
-    elif found.paper and not found.each.like:
+        notes = ["--metric-from says where the numbers are: no model is asked"]
+        return replace(found, solver=job.system, model="none", notes=notes)
+    if found.paper and not found.each.like:
         shown = _shown_characters(Path(program.code), task.id)
         least = round(found.paper.tokens + text_tokens("x" * shown))
         found.notes.append(
@@ -215,19 +201,6 @@ def _shown_characters(code: Path, about: str) -> int:
     """What the prompt shows of a folder's files; of an archive or a URL it isn't known yet."""
     shown = shown_code(code, about)["shown"] if code.is_dir() else ()
     return sum(len(text) for _, text in shown)
-
-
-def verify_by_places(job: Job, view: OpenView | None = None) -> Reproduction:
-    """Run the code by the given command and read the claims' numbers at the given places. `view`:
-    as of an attempt.
-    """
-    _check_keys(job.of_task, job.of_program.metric_from)
-    with view(job.of_task) if view else PlainView(sys.stderr) as observer:
-        [scored], _ = score_all(job, Runtime(note=observer.note, observers=[observer]))
-    result = read_result(scored.folder)
-    assert result is not None  # it was scored just now
-    report = scored.folder / "report.html"
-    return Reproduction(scored.folder, result, report, scored.task, scores=tuple(scored.scores))
 
 
 def _check_keys(task: Task, metric_from: Sequence[str]) -> None:

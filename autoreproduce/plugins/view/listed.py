@@ -103,10 +103,10 @@ class ListedTrial:
 
     @property
     def variant(self) -> str:
-        """The variant in a suite, else the solver."""
+        """The variant in a suite, else the solver or the code that was handed in."""
         if self.suite is not None:
             return self.folder.parts[-2]
-        return self.record.solver if self.record else "unknown"
+        return self.record.system if self.record else "unknown"
 
     @property
     def seen(self) -> tuple[Any, ...]:

@@ -132,7 +132,7 @@ def test_with_command_and_places_no_model_is_asked(tmp_path: Path) -> None:
         ({"claims": ["Ours: mean = 3.9"]}, "--metric-from ours_mean=stdout:WORD"),
         ({"metric_from": ["ours_mena=stdout:mean"]}, "the claims' keys are ours_mean, ours_max"),
         ({"metric_from": ["ours_max=stdout:max"]}, "add --metric-from ours_mean=FILE:PLACE"),
-        ({"metric_from": ["stdout:mean"], "claims": []}, "needs all three"),
+        ({"metric_from": ["stdout:mean"], "claims": []}, "needs both"),
     ],
 )
 def test_whoever_names_no_model_or_a_wrong_key_is_told_what_to_write(
@@ -361,5 +361,5 @@ def test_code_or_paper_that_is_missing_is_said_at_once(tmp_path: Path) -> None:
         verify_job(tmp_path / "none", settings, paper=tmp_path)
     with pytest.raises(UsageError, match="--paper FILE or --arxiv"):
         verify_job(tmp_path, settings)
-    with pytest.raises(UsageError, match="needs all three"):
+    with pytest.raises(UsageError, match="needs both"):
         verify(tmp_path, settings=settings, paper=tmp_path, metric_from=["a=stdout:b"])

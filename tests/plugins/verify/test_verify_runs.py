@@ -2,8 +2,10 @@
 
 import json
 import re
+from contextlib import nullcontext
 from html import unescape
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 from sandbox_fixtures import settings_for
@@ -11,9 +13,18 @@ from trial_results import verdict_of
 
 from autoreproduce import score
 from autoreproduce.claims.verdicts.trial_verdict import TrialVerdict
-from autoreproduce.plugins.verify.verify import verify
-from autoreproduce.runner.score import Scored
+from autoreproduce.errors import AutoReproduceError
+from autoreproduce.evaluation.judging.submitted_code import Sources
+from autoreproduce.evaluation.submission import carried_files, known_by
+from autoreproduce.job import Job
+from autoreproduce.plugins.verify.verify import verified, verify, verify_job
+from autoreproduce.runner.api import resumed
+from autoreproduce.runner.api_results import Reproduction
+from autoreproduce.runner.attempt import watched_attempt
+from autoreproduce.runner.settings import load_settings
 from autoreproduce.trials.journal_reader import read_journal
+from autoreproduce.trials.steps import Observer
+from autoreproduce.trials.trial import Trial
 
 pytestmark = pytest.mark.slow
 PAPER = """# A Coin That Lands on Heads
@@ -40,7 +51,7 @@ def run(
     command: str = "python main.py --seed {seed}",
     place: str = "stdout:accuracy",
     seeds: int = 3,
-) -> tuple[Scored, TrialVerdict, str]:
+) -> tuple[Reproduction, TrialVerdict, str]:
     """The scores, the verdict and the page's text of one program."""
     code = folder / "code"
     code.mkdir(exist_ok=True)
@@ -182,7 +193,7 @@ raise RuntimeError("the plot cannot be drawn: no display")
 WHOLE = 'with open("results.json", "w") as file: json.dump({"accuracy": accuracy}, file)'
 
 
-def failing(folder: Path, write: str, place: str, seeds: int = 1) -> tuple[Scored, str]:
+def failing(folder: Path, write: str, place: str, seeds: int = 1) -> tuple[Reproduction, str]:
     scored, found, page = run(
         folder,
         FAILS.replace("WRITE", write),
@@ -213,7 +224,7 @@ def test_numbers_written_before_the_program_failed_are_read_and_marked(
     )
     assert "measured 0.896" in scored.result.sentence
     assert f"{how}: the plot cannot be drawn: no display" in page
-    assert scored.scores[0].value == 0 and "it ran in full" not in page
+    assert scored.result.details["ran"] is False and "it ran in full" not in page
 
 
 def test_every_run_that_fails_after_its_numbers_counts(tmp_path: Path) -> None:
@@ -270,3 +281,67 @@ def test_a_result_written_anew_with_the_same_content_counts(tmp_path: Path) -> N
     (tmp_path / "code/results.json").write_text('{"accuracy": 0.896}')
     scored, page = failing(tmp_path, WHOLE, "results.json:accuracy")
     assert "measured 0.896" in scored.result.sentence and "from before" not in page
+
+
+class Interrupts(Observer):
+    """The user's Ctrl-C at the first word that a program prints."""
+
+    def output(self, text: str) -> None:
+        if text.strip():
+            raise KeyboardInterrupt
+
+
+def job_of(folder: Path, command: str = "") -> Job:
+    """A program that prints a claim's number, without a model."""
+    (folder / "code").mkdir()
+    (folder / "code" / "main.py").write_text("print('accuracy:', sum([0.4, 0.483]), flush=True)")
+    (folder / "paper.md").write_text(PAPER)
+    return verify_job(
+        folder / "code",
+        load_settings({"sandbox": "process", "runs_dir": folder / "runs"}),
+        command,
+        paper=folder / "paper.md",
+        claims=["Coin: accuracy = 0.883"],
+        run="python main.py",
+        metric_from=["coin_accuracy=stdout:accuracy"],
+    )
+
+
+def test_without_a_model_it_is_a_trial_as_any_and_resumed_by_its_folder(tmp_path: Path) -> None:
+    begun = verified(job_of(tmp_path), lambda _: nullcontext(Interrupts()))
+    assert begun.result.status == "stopped" and not (begun.path / "result").exists()
+    record = Trial.read(begun.path).record
+    assert (record.system.split()[0], record.model, record.versions != {}) == ("code", "none", True)
+    rmtree(tmp_path / "code")  # the trial has what it held
+    done = watched_attempt(resumed(begun.path, load_settings({})))
+    assert done.metric == 0.883 and done.result.verdict == "reproduced"
+    assert (done.path / "result" / "main.py").exists() and (done.path / "output.log").read_text()
+    assert watched_attempt(resumed(begun.path, load_settings({}))).earlier
+
+
+def test_a_trial_that_was_killed_before_it_had_the_program_says_what_to_type(
+    tmp_path: Path,
+) -> None:
+    job = job_of(tmp_path, "autoreproduce verify code …")
+    killed = known_by(job, Sources({"main.py": (tmp_path / "code" / "main.py").read_text()}),
+                      carried=carried_files(tmp_path / "code", [], []))  # fmt: skip
+    without = watched_attempt(killed)
+    assert without.result.status == "stopped"
+    assert "type again what began it: autoreproduce verify code …" in without.result.reason
+    done = verified(job)
+    assert done.path == without.path and done.metric == 0.883
+
+
+def test_scoring_that_finds_no_sandbox_says_so_and_is_resumed_by_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:9")
+    (tmp_path / "main.py").write_text("print('mse', sum([0.1, 0.2]))")
+    (tmp_path / "paper.md").write_text(PAPER)
+    asked = {"task": "Coin", "metric": "mse", "paper": tmp_path / "paper.md", "levels": ["gap"]}
+    asked |= {"run": "python main.py", "metric_from": ["stdout:mse"], "out": tmp_path / "trial"}
+    with pytest.raises(AutoReproduceError, match="Docker") as error:
+        score(tmp_path / "main.py", settings=load_settings({"sandbox": "docker"}), **asked)
+    assert error.value.exit_code == 3
+    done = watched_attempt(resumed(tmp_path / "trial", load_settings({"sandbox": "process"})))
+    assert done.metric == pytest.approx(0.3)
