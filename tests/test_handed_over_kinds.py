@@ -129,7 +129,7 @@ OPENED = {
     },
     "a folder whose links were refused, and a schema": {
         *("evaluation/report/evidence.py", "plugins/external_agents/external.py"),
-        *("plugins/integrations/jobs.py", "plugins/integrations/mcp_server.py"),
+        *("runner/background.py", "plugins/integrations/mcp_server.py"),
         *("plugins/verify/handed_in.py", "runner/api_results.py"),
         "plugins/suites/ledger.py",
     },

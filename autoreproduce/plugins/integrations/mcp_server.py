@@ -1,7 +1,7 @@
 """The MCP server: plan, start, follow and read reproductions from any client of the protocol.
 
-Whatever takes longer than an answer runs as a job of its own (`jobs.py`), which is the normal
-command line: it is not lost when the client or this server ends, and starting the same again
+Whatever takes longer than an answer runs as a job of its own (`runner/background.py`), which is the
+normal command line: it is not lost when the client or this server ends, and starting the same again
 resumes it. Whoever starts the server chooses models, sandbox and budget; a client cannot.
 """
 
@@ -26,7 +26,7 @@ from autoreproduce.files.git_process import NO_CONFIGURATION, run_git
 from autoreproduce.files.kinds import NOT_WRITTEN
 from autoreproduce.files.shared import file_inside, inside
 from autoreproduce.plugins.integrations import optional_module
-from autoreproduce.plugins.integrations.jobs import Jobs, JobState
+from autoreproduce.runner.background import Jobs, JobState
 from autoreproduce.trials.folders import refuse_links
 
 RESULT_FIELDS = (

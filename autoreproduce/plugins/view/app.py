@@ -163,7 +163,7 @@ class Pages:
         self, library: Library, token: str, ending: Callable[[], bool] = lambda: False
     ) -> None:
         self.library, self.token, self.ending = library, token, ending
-        self.processes = Processes()
+        self.processes = Processes(library.root)
 
     def routes(self) -> list[Route]:
         """All addresses."""

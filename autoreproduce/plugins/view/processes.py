@@ -7,17 +7,11 @@ checked here and handed over as one argument each, so nothing of it is read as a
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import secrets
-import signal
-import subprocess
-import sys
-import tempfile
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO
 
 from starlette.requests import Request
 
@@ -27,6 +21,7 @@ from autoreproduce.files.owner import process_id
 from autoreproduce.job import Job
 from autoreproduce.plugins.view.library import STATE
 from autoreproduce.plugins.view.listed import ListedSuite, ListedTrial
+from autoreproduce.runner.background import Jobs, interrupt
 from autoreproduce.trials.live import LIVE
 
 MOST_BYTES = 50_000_000  # of a PDF
@@ -57,13 +52,13 @@ def job_asked(given: Mapping[str, str], runs: Path) -> Job:
     return Job(experiments=(experiment,), settings=settings)
 
 
-def command_of(job: Job) -> list[str]:
-    """The command that does a Job of `job_asked`, as a process that outlives the server."""
+def arguments_of(job: Job) -> list[str]:
+    """What `reproduce` is given for a Job of `job_asked`."""
     settings = job.settings
     return [
-        *(sys.executable, "-P", "-m", "autoreproduce", "reproduce", f"--paper={job.paper}"),
-        *(f"--experiment={job.experiments[0]}", f"--model={settings.model.name}"),
-        *(f"--budget={settings.budget.total}", f"--runs-dir={settings.runs_dir}"),
+        *(f"--paper={job.paper}", f"--experiment={job.experiments[0]}"),
+        *(f"--model={settings.model.name}", f"--budget={settings.budget.total}"),
+        f"--runs-dir={settings.runs_dir}",
     ]
 
 
@@ -93,28 +88,29 @@ async def uploaded_pdf(request: Request, root: Path) -> Path:
     return path
 
 
-LAST = 2000  # bytes of what a process wrote, if it could not begin
 MOST_AT_ONCE = 4  # trials of uploaded papers
-Launched = tuple[subprocess.Popen[bytes], IO[bytes]]
 
 
 class Processes:
-    """What was started from the pages. A trial that was started outlives the server."""
+    """What was started from the pages, below the folder of runs that they show. A trial that was
+    started outlives the server.
+    """
 
-    def __init__(self) -> None:
-        self._started: dict[Path, Launched] = {}
-        self._new: list[tuple[str, Launched]] = []
+    def __init__(self, runs: Path) -> None:
+        self.jobs = Jobs(runs)
+        self._resumed: dict[Path, str] = {}  # a trial's folder -> its job
+        self._new: dict[str, str] = {}  # the job of a new trial -> what it's of
         self._lock = threading.Lock()
 
     def stop_trial(self, trial: ListedTrial) -> None:
         """Interrupt the process of a trial that runs by itself. Raises UsageError for another."""
         if trial.suite is not None:
             raise UsageError("this trial is part of a suite", fix="stop the suite on its page")
-        _interrupt(trial.live.process if trial.live else None, trial.folder / LIVE)
+        interrupt(trial.live.process if trial.live else None, trial.folder / LIVE)
 
     def stop_suite(self, suite: ListedSuite) -> None:
         """Interrupt a suite's runner. Raises UsageError if it does not run on this machine."""
-        _interrupt(suite_process(suite), suite.folder / STATE)
+        interrupt(suite_process(suite), suite.folder / STATE)
 
     def resume(self, trial: ListedTrial) -> None:
         """Start `autoreproduce resume FOLDER`. Raises UsageError if it runs, ended, or is a
@@ -122,9 +118,7 @@ class Processes:
         """
         if not may_resume(trial) or self.starting(trial.folder):
             raise UsageError("this trial is not one that can be resumed", fix="see its status")
-        command = [sys.executable, "-P", "-m", "autoreproduce", "resume", str(trial.folder)]
-        with self._lock:
-            self._started[trial.folder] = _launched(command)
+        self._resumed[trial.folder] = self.jobs.start("resume", [str(trial.folder)])
 
     def start(self, job: Job) -> None:
         """Start a trial of an uploaded paper. Raises UsageError if too many run."""
@@ -132,52 +126,33 @@ class Processes:
         what = f"{job.experiments[0]} of {paper} by {settings.model.name}"
         words = f"{what}, ${settings.budget.total}"
         with self._lock:
-            if sum(process.poll() is None for _, (process, _) in self._new) >= MOST_AT_ONCE:
+            if sum(map(self.jobs.is_running, self._new)) >= MOST_AT_ONCE:
                 raise UsageError(
                     f"{MOST_AT_ONCE} trials that were started here run", fix="wait for one"
                 )
-            self._new.append((words, _launched(command_of(job))))
+            self._new[self.jobs.start("reproduce", arguments_of(job))] = words
 
     def started(self) -> list[tuple[str, str]]:
         """Each trial that was started here, and what became of its process."""
         with self._lock:
-            return [(words, _state(*process)) for words, process in self._new]
+            return [(words, self._told(job)) for job, words in self._new.items()]
 
     def starting(self, folder: Path) -> bool:
         """True while a trial that was resumed here runs."""
-        with self._lock:
-            started = self._started.get(folder)
-        return started is not None and started[0].poll() is None
+        return folder in self._resumed and self.jobs.is_running(self._resumed[folder])
 
     def complaint(self, folder: Path) -> str:
         """The last words of a trial that was resumed here and ended with an error, "" if none."""
-        with self._lock:
-            started = self._started.get(folder)
-        if started is None or not started[0].poll():
-            return ""
-        return f"resume {_state(*started)}"
+        job = self._resumed.get(folder)
+        failed = job is not None and not self.jobs.is_running(job) and self.jobs.state(job).code
+        return f"resume {self._told(job)}" if job is not None and failed else ""
 
-
-def _launched(command: list[str]) -> Launched:
-    """A process that outlives the server, and the file with what it writes."""
-    output = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process
-    process = subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=output,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
-    return process, output
-
-
-def _state(process: subprocess.Popen[bytes], output: IO[bytes]) -> str:
-    code = process.poll()
-    if code is None:
-        return "running"
-    output.seek(max(output.seek(0, os.SEEK_END) - LAST, 0))
-    words = output.read().decode("utf-8", "replace").strip()
-    return f"ended with exit code {code}: {words}"
+    def _told(self, job: str) -> str:
+        if self.jobs.is_running(job):
+            return "running"
+        state = self.jobs.state(job)
+        code = "" if state.code is None else f" with exit code {state.code}"
+        return f"ended{code}: " + f"{state.printed}\n{state.errors}".strip()
 
 
 def may_resume(trial: ListedTrial) -> bool:
@@ -190,17 +165,3 @@ def suite_process(suite: ListedSuite) -> int | None:
     """The process of a suite's runner on this machine, None if it does not run here."""
     owner = suite.state.get("owner")
     return process_id(owner) if isinstance(owner, str) and not suite.state.get("ended") else None
-
-
-def _interrupt(process: int | None, named_in: Path) -> None:
-    """Interrupt the process that a file names. Raises UsageError if it runs elsewhere, or the file
-    is another user's, who may have named any process of this one.
-    """
-    if process is None:
-        raise UsageError("it does not run on this machine", fix="look at its status")
-    try:
-        if named_in.lstat().st_uid != os.getuid():
-            raise UsageError("another user started it", fix="ask that user to stop it")
-        os.kill(process, signal.SIGTERM)
-    except OSError as error:
-        raise UsageError(f"it cannot be stopped ({error.strerror})") from None

@@ -11,7 +11,7 @@ from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.evaluation.judging.submitted_code import Sources
 from autoreproduce.evaluation.submission import lay_out
 from autoreproduce.plugins.integrations.inspect_export import _file_date, _prompt_of
-from autoreproduce.plugins.integrations.jobs import Jobs, ProcessRecord
+from autoreproduce.runner.background import Jobs, ProcessRecord
 from autoreproduce.trials.steps import ModelResult
 from autoreproduce.trials.trial import Trial
 

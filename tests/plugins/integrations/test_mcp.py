@@ -28,8 +28,8 @@ from autoreproduce.cli.app import app
 from autoreproduce.config import Settings
 from autoreproduce.errors import TrialError, UsageError
 from autoreproduce.plugins.integrations import mcp_server
-from autoreproduce.plugins.integrations.jobs import Jobs, JobState
 from autoreproduce.plugins.integrations.mcp_server import Tools, environment_of, shortened, shown
+from autoreproduce.runner.background import Jobs, JobState
 
 needs_mcp = pytest.mark.skipif(not find_spec("mcp"), reason="the mcp extra is not installed")
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from autoreproduce.errors import UsageError
-from autoreproduce.plugins.view import processes
 from autoreproduce.plugins.view.library import Library
 from autoreproduce.plugins.view.pages import index
+from autoreproduce.runner.background import interrupt
 
 
 @pytest.mark.parametrize("notes", [5, "x", {"a": 1}, [1], None, True])
@@ -30,7 +30,7 @@ def test_a_file_of_another_user_names_no_process_to_be_stopped(
     user = os.getuid()
     monkeypatch.setattr(os, "getuid", lambda: user + 1)
     with pytest.raises(UsageError, match="another user"):
-        processes._interrupt(os.getpid(), file)
+        interrupt(os.getpid(), file)
     monkeypatch.setattr(os, "getuid", lambda: user)
-    processes._interrupt(os.getpid(), file)
+    interrupt(os.getpid(), file)
     assert signalled == [os.getpid()]

@@ -22,7 +22,7 @@ from autoreproduce.files.owner import owner
 from autoreproduce.plugins.view.app import Pages, _events, make_app
 from autoreproduce.plugins.view.library import Library
 from autoreproduce.plugins.view.listed import ended_stamp
-from autoreproduce.plugins.view.processes import Processes, command_of, job_asked
+from autoreproduce.plugins.view.processes import Processes, arguments_of, job_asked
 from autoreproduce.trials.live import LIVE, LiveRecord, LiveState
 from autoreproduce.trials.result import Result, read_result
 from autoreproduce.trials.steps import ExecutionResult, ModelResult, TokenCounts
@@ -225,12 +225,10 @@ def test_a_resumed_trial_imports_nothing_from_the_servers_folder(
     ran = in_folder / "ran"
     (in_folder / "typer.py").write_text(f"open({str(ran)!r}, 'w').close()\nraise SystemExit(9)\n")
     trial = next(each for each in Library(runs).trials() if each.folder.name == "begun")
-    started = Processes()
+    started = Processes(runs)
     started.resume(trial)
-    process, output = started._started[trial.folder]
-    with output:
-        process.wait(60)
-        assert not ran.exists() and "exit code 9" not in started.complaint(trial.folder)
+    started.jobs.wait(started._resumed[trial.folder], 60)
+    assert not ran.exists() and "exit code 9" not in started.complaint(trial.folder)
 
 
 # --- what may be read
@@ -566,8 +564,7 @@ def test_an_upload_comes_from_these_pages_and_is_a_pdf_of_bounded_size(
 
 def test_what_is_asked_becomes_one_argument_each() -> None:
     job = job_asked(ASKED, Path("/runs")).having(paper=Path("/runs/uploads/x.pdf"))
-    command = command_of(job)
-    assert command[5:] == [
+    assert arguments_of(job) == [
         "--paper=/runs/uploads/x.pdf",
         "--experiment=Table 2",
         "--model=openai:some-model",

@@ -1,4 +1,5 @@
-"""Commands that run on their own: a job is a process that outlives whoever started it.
+"""Commands in the background, for MCP's clients and the pages of `view`: a job is a command in a
+process that outlives whoever started it.
 
 A job's folder holds its command (`process.json`), what it printed (`stdout.jsonl`, `stderr.txt`)
 and a lock that the process holds as long as it lives. The kernel releases the lock however the
@@ -43,12 +44,16 @@ class ProcessRecord(BaseModel):
 
 @dataclass(frozen=True)
 class JobState:
-    """A job as it is now. `lines`: the JSON objects that it printed; `errors`: stderr's end."""
+    """A job as it is now. `lines`: the JSON objects that it printed; `errors`, `printed`: the ends
+    of stderr and of stdout; `code`: the exit code, for whoever started it.
+    """
 
     id: str
     running: bool
     lines: list[dict[str, Any]]
     errors: str
+    printed: str = ""
+    code: int | None = None
 
 
 class Jobs:
@@ -57,6 +62,7 @@ class Jobs:
     def __init__(self, runs: Path, environment: Mapping[str, str] | None = None) -> None:
         self.folder = runs / FOLDER
         self.environment = dict(environment or {})
+        self._started: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self, command: str, arguments: Sequence[str]) -> str:
         """Start `autoreproduce COMMAND ARGUMENTS`, or join the one that runs; its id.
@@ -65,8 +71,12 @@ class Jobs:
         """
         job = f"{command}-{digest([command, *arguments])[:8]}"
         folder = self._own_folder(job)
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            what = f"{folder} cannot be written ({error.strerror})"
+            raise UsageError(what, fix="choose a folder of runs of your own") from None
         try:
             if _taken(lock):
                 return job
@@ -81,16 +91,31 @@ class Jobs:
             ) from None
         finally:
             os.close(lock)  # the process has its own
+        self._started[job] = process
         threading.Thread(target=process.wait, daemon=True).start()  # else it stays a zombie
         return job
 
     def state(self, job: str) -> JobState:
         """What a job did so far. Raises UsageError for an unknown one."""
         folder = self._known(job)
-        running = self._is_running(folder)  # before its output is read, so that none is missed
-        lines = [line for line in _lines_of(folder / "stdout.jsonl") if isinstance(line, dict)]
+        running = self.is_running(job)  # before its output is read, so that none is missed
+        printed = (folder / "stdout.jsonl").read_bytes()
+        lines = [line for line in _lines_of(printed) if isinstance(line, dict)]
         errors = (folder / "stderr.txt").read_text(encoding="utf-8", errors="replace")
-        return JobState(job, running, lines, errors[-TAIL:].strip())
+        code = self._started[job].poll() if job in self._started else None
+        end = printed[-TAIL:].decode("utf-8", "replace")
+        return JobState(job, running, lines, errors[-TAIL:].strip(), end.strip(), code)
+
+    def is_running(self, job: str) -> bool:
+        """Whether a job's process lives. Raises UsageError for an unknown one."""
+        folder, own = self._known(job), self._started.get(job)
+        if own is not None and own.poll() is None:
+            return True
+        lock = os.open(folder / "lock", os.O_RDWR | os.O_CLOEXEC)
+        try:
+            return _taken(lock)
+        finally:
+            os.close(lock)
 
     def wait(
         self, job: str, seconds: float, tell: Callable[[JobState], None] = lambda state: None
@@ -107,13 +132,13 @@ class Jobs:
     def stop(self, job: str) -> None:
         """Interrupt a job that runs: it writes how far it came, and can be resumed."""
         folder = self._known(job)
-        if not self._is_running(folder):
+        if not self.is_running(job):
             raise UsageError(f"{job} does not run", fix="its state says how it ended")
         try:
             record = ProcessRecord.model_validate_json((folder / "process.json").read_bytes())
         except ValidationError:
             raise UsageError(f"{folder}/process.json is damaged", fix="end the process") from None
-        os.kill(record.pid, signal.SIGINT)
+        interrupt(record.pid, folder / "process.json")
 
     def _spawn(self, folder: Path, arguments: list[str], lock: int) -> subprocess.Popen[bytes]:
         with (folder / "stdout.jsonl").open("wb") as out, (folder / "stderr.txt").open("wb") as err:
@@ -143,12 +168,19 @@ class Jobs:
         refuse_links(folder)
         return folder
 
-    def _is_running(self, folder: Path) -> bool:
-        lock = os.open(folder / "lock", os.O_RDWR | os.O_CLOEXEC)
-        try:
-            return _taken(lock)
-        finally:
-            os.close(lock)
+
+def interrupt(process: int | None, named_in: Path) -> None:
+    """Interrupt the process that a file names: it writes how far it came. Raises UsageError if it
+    runs elsewhere, or the file is another user's, who may have named any process of this one.
+    """
+    if process is None:
+        raise UsageError("it does not run on this machine", fix="look at its status")
+    try:
+        if named_in.lstat().st_uid != os.getuid():
+            raise UsageError("another user started it", fix="ask that user to stop it")
+        os.kill(process, signal.SIGTERM)
+    except OSError as error:
+        raise UsageError(f"it cannot be stopped ({error.strerror})") from None
 
 
 def _taken(lock: int) -> bool:
@@ -160,10 +192,10 @@ def _taken(lock: int) -> bool:
     return False
 
 
-def _lines_of(file: Path) -> list[Any]:
+def _lines_of(printed: bytes) -> list[Any]:
     """The JSON values of whole lines; a line that is being written is left out."""
     values = []
-    for line in file.read_bytes().split(b"\n")[:-1]:
+    for line in printed.split(b"\n")[:-1]:
         try:
             values.append(json.loads(line))
         except ValueError:
