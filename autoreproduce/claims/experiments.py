@@ -13,9 +13,10 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 
 from autoreproduce.claims.check import check_in_paper
 from autoreproduce.claims.claim import Claim, Direction, Frozen, Name, not_stated
-from autoreproduce.claims.replies import all_items, claim_of, field_errors, read_fenced
+from autoreproduce.claims.replies import all_items, claim_of, field_errors
 from autoreproduce.errors import CommandError, UsageError
 from autoreproduce.files.confined import confined
+from autoreproduce.models.fenced import data_in_reply
 from autoreproduce.papers.captions import table_number
 from autoreproduce.papers.model import Paper
 
@@ -275,7 +276,7 @@ class ExperimentsReader:
         """The experiments of one reply; `wrong` takes what is wrong with parts of it."""
         taken = {claim.id for one in self._found for claim in one.claims}
         found = all_items(
-            read_fenced(reply),
+            data_in_reply(reply, "items"),
             "experiment",
             lambda item: _experiment_of(item, taken, wrong),
             left_out=wrong,

@@ -5,20 +5,16 @@ number, and "no" is a word. All errors of a reply come together, each with its i
 that one more question is enough.
 """
 
-import json
 import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
-import yaml
 from pydantic import ValidationError
 
 from autoreproduce.claims.choices import Choice, Value, shape_of
 from autoreproduce.claims.claim import SPREAD_KINDS, Claim, ClaimsFile, id_of
 from autoreproduce.errors import CommandError
-from autoreproduce.files.bounded import LARGEST_REPLY, parse_json
-from autoreproduce.models.fenced import read_only_block, yaml_in_reply
-from autoreproduce.models.replies import storable
+from autoreproduce.models.fenced import data_in_reply
 from autoreproduce.papers.numbers import Printed, number_of, numbers_in
 from autoreproduce.papers.plain import plain
 from autoreproduce.papers.table import WORDS_BEHIND
@@ -26,8 +22,6 @@ from autoreproduce.papers.table import WORDS_BEHIND
 Item = TypeVar("Item")
 
 _NOTHING = {"", "null", "none", "~", "n/a", "unknown", "not stated", "unstated"}
-_DATA = re.compile(r"- \{?\w+:|(?:none_because|claims|choices|experiments|notes):")
-_CONTINUES = re.compile(r"\s|-|\Z")  # lines below it
 _MOST_ERRORS = 12  # of one reply that are listed
 # counts that a run shows, if nobody said so
 _COUNTS = {
@@ -54,7 +48,7 @@ def read_claims(
     `left_out`: takes what is wrong with single items, if others can be read; these are returned.
     `keys`: those of claims that were read before.
     """
-    content = read_fenced(reply)
+    content = data_in_reply(reply, "items")
     alone = isinstance(content, Mapping) and set(content) - {"notes"} == {"none_because"}
     if alone and (reason := str(content["none_because"]).strip()):
         return ClaimsFile(paper=paper, experiment=experiment, none_because=reason)
@@ -72,62 +66,7 @@ def read_claims(
 
 def read_choices(reply: str) -> list[Choice]:
     """The choices in a reply. Raises CommandError that names each item and field that is wrong."""
-    return all_items(read_fenced(reply), "choice", _choice)
-
-
-def read_fenced(reply: str) -> Any:
-    """The data of a reply's one fenced block, or of the whole reply; every scalar as text.
-
-    Raises CommandError that says what cannot be read.
-    """
-    fenced = not _DATA.match(reply.lstrip())  # else the fences in the data are quoted
-    try:
-        try:
-            found = read_only_block(reply, _data) if fenced else _data(reply)
-        except LookupError:
-            fenced = False
-            found = _data(reply)
-    except (yaml.YAMLError, ValueError) as error:
-        if not fenced and (data := _without_prose(reply)) != reply:
-            return read_fenced(data)
-        why = " ".join(str(error).split())[:200]
-        if isinstance(error, _JsonError):
-            raise CommandError(f"the JSON cannot be read: {why}") from None
-        raise CommandError(
-            f"the YAML cannot be read ({why}): put a text with : or # in quotes"
-        ) from None
-    return storable(found)
-
-
-class _JsonError(ValueError):
-    """JSON, and yet not to be read."""
-
-
-def _data(text: str) -> Any:
-    """The value of a text of YAML or JSON. Raises ValueError or yaml.YAMLError."""
-    if not text.strip():
-        raise CommandError("the reply is empty: answer with one fenced YAML list")
-    try:
-        if text.lstrip()[0] in "[{":
-            return parse_json(text, verbatim=True, unique=True, largest=LARGEST_REPLY)
-    except json.JSONDecodeError:
-        pass  # perhaps YAML in brackets
-    except ValueError as error:
-        raise _JsonError(str(error)) from None
-    return yaml_in_reply(text)
-
-
-def _without_prose(text: str) -> str:
-    """The data of a reply without a fence: from its first line of YAML to the last that goes on;
-    the whole reply if data follow that, which mustn't be lost.
-    """
-    lines = text.split("\n")
-    first = next((n for n, line in enumerate(lines) if _DATA.match(line)), 0)
-    end = next(
-        (n for n in range(first + 1, len(lines)) if not _CONTINUES.match(lines[n])), len(lines)
-    )
-    cut = any(_DATA.match(line) for line in lines[end:])
-    return text if cut else "\n".join(lines[first:end])
+    return all_items(data_in_reply(reply, "items"), "choice", _choice)
 
 
 def field_errors(error: ValidationError) -> list[str]:

@@ -20,7 +20,7 @@ from autoreproduce.claims.check import (
     table_names,
 )
 from autoreproduce.claims.claim import CLAIMS, KEY, Claim, ClaimsFile, claims_of, id_of, not_stated
-from autoreproduce.claims.replies import read_claims, read_fenced
+from autoreproduce.claims.replies import read_claims
 from autoreproduce.claims.user_claims import (
     claims_of_task,
     claims_to_read,
@@ -32,6 +32,7 @@ from autoreproduce.errors import CommandError, ReaderError, ReplyError
 from autoreproduce.files.confined import confined
 from autoreproduce.method.paper_notes import PaperNote, contradicting_notes, quoted_notes
 from autoreproduce.method.stored_claims import OWN, TRIAL, ShelfOfClaims, names_of, stored_at
+from autoreproduce.models.fenced import data_in_reply
 
 if TYPE_CHECKING:
     from autoreproduce.agents.agent import Agent
@@ -205,7 +206,7 @@ class ClaimsReader:
 
     def read(self, reply: str) -> ClaimsFile:
         """The claims of a reply. Raises CommandError with everything that is wrong with it."""
-        content, unreadable = read_fenced(reply), list[str]()
+        content, unreadable = data_in_reply(reply, "items"), list[str]()
         if isinstance(content, dict) and not self.notes:
             self.notes, self.unquoted = quoted_notes(content.get("notes"), self.paper)
         file = read_claims(

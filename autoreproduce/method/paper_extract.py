@@ -12,11 +12,11 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from autoreproduce.claims.replies import read_fenced
 from autoreproduce.errors import CommandError, ReaderError, ReplyError
 from autoreproduce.method.choices import ChoicesReader, form_values
 from autoreproduce.method.claims import ClaimsReader, FrozenClaims
 from autoreproduce.method.workbench import CHECKLIST
+from autoreproduce.models.fenced import data_in_reply
 from autoreproduce.models.tokens import count_tokens, prompt_tokens
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class PaperExtract:
     def read(self, reply: str) -> None:
         """Take what a reply holds. Raises CommandError with all that is wrong with it."""
         wrong = [self._prose(reply)]
-        content = read_fenced(reply)
+        content = data_in_reply(reply, "items")
         if isinstance(content, list):
             content = {"choices": content}
         if not isinstance(content, dict):

@@ -9,10 +9,10 @@ from pydantic import BaseModel
 
 from autoreproduce.agents.structured import read_structured
 from autoreproduce.claims.claim import id_of
-from autoreproduce.claims.replies import read_choices, read_claims, read_fenced
+from autoreproduce.claims.replies import read_choices, read_claims
 from autoreproduce.errors import CommandError
 from autoreproduce.files.bounded import LARGEST_REPLY
-from autoreproduce.models.fenced import fenced_blocks
+from autoreproduce.models.fenced import data_in_reply, fenced_blocks
 from autoreproduce.papers.plain import plain
 
 
@@ -114,4 +114,4 @@ def test_claims_of_one_name_have_an_id_each() -> None:
 
 @pytest.mark.parametrize("reply", ['[{"what": "\\ud800"}]', '- what: "\\ud800"\n'])
 def test_half_a_character_can_be_stored(reply: str) -> None:
-    assert json.dumps(read_fenced(reply), ensure_ascii=False).encode()
+    assert json.dumps(data_in_reply(reply, "items"), ensure_ascii=False).encode()

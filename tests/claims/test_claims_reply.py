@@ -6,9 +6,10 @@ import pytest
 from claim_maker import claim, file_of
 
 from autoreproduce.claims.claim import ClaimsFile, id_of
-from autoreproduce.claims.replies import read_claims, read_fenced
+from autoreproduce.claims.replies import read_claims
 from autoreproduce.claims.user_claims import direction_of, read_user_claim, with_user_claims
 from autoreproduce.errors import CommandError, UsageError
+from autoreproduce.models.fenced import data_in_reply
 
 REPLY = """Here they are:
 ```yaml
@@ -317,5 +318,5 @@ def test_a_backslash_in_quotes_is_the_papers() -> None:
     reply = r"""```yaml
 - place: "at $\Delta = \sigma/4$, 5\% of \"all\", \nu \times \theta, \alpha"
 ```"""
-    (read,) = read_fenced(reply)
+    (read,) = data_in_reply(reply, "items")
     assert read["place"] == r'at $\Delta = \sigma/4$, 5\% of "all", \nu \times \theta, \alpha'

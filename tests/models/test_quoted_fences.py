@@ -6,9 +6,8 @@ import pytest
 from pydantic import BaseModel
 
 from autoreproduce.agents.structured import read_structured
-from autoreproduce.claims.replies import read_fenced
 from autoreproduce.errors import CommandError
-from autoreproduce.models.fenced import fenced_blocks
+from autoreproduce.models.fenced import data_in_reply, fenced_blocks
 
 TICKS = "`" * 3
 
@@ -29,7 +28,7 @@ def test_a_fence_in_a_block_of_yaml_text_is_part_of_it() -> None:
         f"    {TICKS}",
     ]
     reply = "\n".join([*lines, "- quote: the second", TICKS])
-    found = read_fenced(reply)
+    found = data_in_reply(reply, "items")
     assert [item["quote"].split()[0] for item in found] == ["they", "the"]
     assert "x = 1" in found[0]["quote"]
 
@@ -43,7 +42,7 @@ def test_a_fence_in_a_quoted_text_is_part_of_it(mark: str, inner: str) -> None:
     reply = f'{mark}json\n{{"quote": "they write\n{said}\nand so on", "score": 3}}\n{mark}'
     found = read_structured(reply, Answer)
     assert found.score == 3 and found.quote == f"they write\n{said}\nand so on"
-    listed = read_fenced(reply.replace("json", "yaml"))
+    listed = data_in_reply(reply.replace("json", "yaml"), "items")
     assert listed["score"] == "3" and mark in listed["quote"]
 
 
@@ -51,7 +50,7 @@ def test_a_fence_within_a_line_ends_nothing() -> None:
     quote = f"put it between {TICKS} and {TICKS}"
     reply = f"{TICKS}json\n{json.dumps({'quote': quote, 'score': 1})}\n{TICKS}"
     assert read_structured(reply, Answer).quote == quote
-    assert read_fenced(reply)["quote"] == quote
+    assert data_in_reply(reply, "items")["quote"] == quote
 
 
 def test_two_whole_blocks_are_still_two() -> None:
@@ -59,13 +58,13 @@ def test_two_whole_blocks_are_still_two() -> None:
     with pytest.raises(CommandError, match="2 fenced blocks of data"):
         read_structured(one + one, Answer)
     with pytest.raises(CommandError, match="2 fenced blocks"):
-        read_fenced(one + one)
+        data_in_reply(one + one, "items")
     assert len(fenced_blocks(one + one)) == 2
 
 
 def test_what_is_cut_off_is_said_and_not_read_in_part() -> None:
     reply = f'{TICKS}json\n{{"quote": "they write\n{TICKS}\nand so on", "score": 3'
-    for read in (lambda: read_structured(reply, Answer), lambda: read_fenced(reply)):
+    for read in (lambda: read_structured(reply, Answer), lambda: data_in_reply(reply, "items")):
         with pytest.raises(CommandError):
             read()
 
@@ -90,16 +89,16 @@ notes:
 def test_what_a_fence_cuts_off_is_asked_for_again(reply: str) -> None:
     """Read before as one claim and a half: the third one and all notes were gone."""
     with pytest.raises(CommandError):
-        read_fenced(reply)
+        data_in_reply(reply, "items")
 
 
 @pytest.mark.parametrize("inner", [TICKS, f"{TICKS}\nx = 1\n{TICKS}"])
 def test_data_without_a_fence_may_quote_one(inner: str) -> None:
     quoted = CUT.replace("they write", '"they write').replace("so on", 'so on"')
-    found = read_fenced(quoted.replace(TICKS, inner))
+    found = data_in_reply(quoted.replace(TICKS, inner), "items")
     assert len(found["claims"]) == 3 and len(found["notes"]) == 1
 
 
 @pytest.mark.parametrize("end", [f"\n{TICKS}", f"\n\n{TICKS}\n", "\nThat is all."])
 def test_a_stray_fence_at_the_end_cuts_nothing(end: str) -> None:
-    assert read_fenced(f"{TICKS}yaml\n- {{row: [a]}}\n{TICKS}{end}") == [{"row": ["a"]}]
+    assert data_in_reply(f"{TICKS}yaml\n- {{row: [a]}}\n{TICKS}{end}", "items") == [{"row": ["a"]}]

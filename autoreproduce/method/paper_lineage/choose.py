@@ -14,9 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from autoreproduce.errors import CommandError
 from autoreproduce.method.paper_lineage import matching
 from autoreproduce.method.paper_lineage.entry import LineageEntry, shorten
-from autoreproduce.models.fenced import json_in_reply
+from autoreproduce.models.fenced import data_in_reply
 from autoreproduce.papers.arxiv_client import without_version
 
 if TYPE_CHECKING:
@@ -154,10 +155,9 @@ def parse_choice(reply: str) -> list[Named] | None:
     """What the reply names, from its JSON list; None if it has none. Text around it is
     ignored.
     """
-    begin, end = reply.find("["), reply.rfind("]")
     try:
-        items = json_in_reply(reply[begin : end + 1]) if 0 <= begin < end else None
-    except ValueError:
+        items = data_in_reply(reply, "list")
+    except CommandError:
         return None
     if not isinstance(items, list):
         return None

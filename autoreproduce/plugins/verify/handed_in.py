@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from autoreproduce.agents.agent import Agent, ToShow
 from autoreproduce.agents.prompts import Prompts
-from autoreproduce.agents.structured import read_object, read_structured
+from autoreproduce.agents.structured import read_structured
 from autoreproduce.audit import audit
 from autoreproduce.claims.choices import CHOICES, Choice, Cut, says
 from autoreproduce.claims.differences import cut
@@ -46,6 +46,7 @@ from autoreproduce.files.unpacking import opened_source
 from autoreproduce.job import Program
 from autoreproduce.method.claims import FrozenClaims, freeze_claims
 from autoreproduce.method.paper_notes import READ_BEFORE, SECTION, note_lines
+from autoreproduce.models.fenced import data_in_reply
 from autoreproduce.papers import read_paper
 from autoreproduce.plugins.verify.driver import DRIVER, read_driver
 from autoreproduce.plugins.verify.fetching import how_to_fetch
@@ -495,7 +496,7 @@ class HandedInCode:
 
         def read(reply: str) -> RunPlan | ToShow:
             nonlocal shown, refused
-            content = read_object(reply)
+            content = data_in_reply(reply, "object")
             wanted = content.get("show")
             if not isinstance(wanted, list) or not wanted:
                 if self.handed.run:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, ValidationError, model_validator
 
-from autoreproduce.agents.structured import read_object
 from autoreproduce.errors import CommandError, ReplyError
 from autoreproduce.files.bounded import parse_json
 from autoreproduce.files.kinds import REMADE, ending
 from autoreproduce.files.tree import Tree
+from autoreproduce.models.fenced import data_in_reply
 from autoreproduce.papers.plain import named_in, words
 from autoreproduce.trials.derivation import (
     Derivation,
@@ -78,7 +78,7 @@ class Places:
 
     def read(self, reply: str) -> Places:
         """Take in a reply. Raises CommandError with what is wrong in it."""
-        content = read_object(reply)
+        content = data_in_reply(reply, "object")
         items = content.get("places")
         if not isinstance(items, list):
             raise CommandError('the JSON object needs "places", a list')

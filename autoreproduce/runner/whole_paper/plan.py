@@ -16,7 +16,6 @@ from autoreproduce.claims.experiments import (
     named_nowhere,
     plain_name,
 )
-from autoreproduce.claims.replies import read_fenced
 from autoreproduce.config import Settings, digest, sha256_of
 from autoreproduce.errors import TrialError, UsageError, nearest
 from autoreproduce.evaluation.report.wording import clean
@@ -28,6 +27,7 @@ from autoreproduce.job import now
 from autoreproduce.method.paper_notes import PaperNote, quoted_notes
 from autoreproduce.method.stored_claims import PLAN, ShelfOfClaims
 from autoreproduce.models.budget import Budget
+from autoreproduce.models.fenced import data_in_reply
 from autoreproduce.models.prices import check_price
 from autoreproduce.papers import Paper, read_paper
 from autoreproduce.papers.arxiv_client import normal_id, without_version
@@ -178,7 +178,7 @@ def _asked_plan(
         identity["known"] = known
 
     def read(reply: str) -> list[PaperExperiment]:
-        content = read_fenced(reply)
+        content = data_in_reply(reply, "items")
         if isinstance(content, dict) and not notes:
             notes.extend(quoted_notes(content.get("notes"), paper)[0])
         return reader.read(reply)
