@@ -29,6 +29,7 @@ from autoreproduce.evaluation.report.verdict_words import (
     COUNT_AS_ONE,
     FAILED_AFTER,
     ONE_RUN,
+    OWN_WORD,
     number_level,
     trial_sentence,
 )
@@ -351,8 +352,7 @@ def _remarks(
         found.append(f"Written by the program itself and not recomputed: {', '.join(taken)}.")
     if many := [run.seed for run in runs if run.in_process]:
         found.append(
-            f"Seeds {many[0]} to {many[-1]} ran one after the other in one process; their numbers "
-            "are the program's own word."
+            f"Seeds {many[0]} to {many[-1]} ran one after the other in one process; {OWN_WORD}."
         )
     own = [one.claim for one in judged if not one.claim.is_baseline]
     headline = headline_of(own, task.metric) if len(own) > 1 and not task.more_metrics else None

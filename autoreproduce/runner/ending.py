@@ -41,7 +41,7 @@ def result_of(submission: Submission, measurement: Measurement, task: Task) -> R
     )
     result.cost.phases, result.cost.edits = dict(submission.phases), dict(submission.edits)
     if submission.run is not None:
-        result.details["ran"] = submission.run.ok and not void
+        result.details.setdefault("ran", submission.run.ok and not void)
     if failed and measurement.wanted:
         result.not_reproduced[:0] = [f"the metric {task.metric.name}: {result.reason}"]
     return result

@@ -257,15 +257,7 @@ class LastLook:
             else ""
         )
         if explains(before, after):
-            counts = [_reached(before), _reached(after)]
-            part = "Explained" if counts[1] == len(after) else "Explained in part"
-            numbers = f"{counts[1]} of {len(after)} numbers" if len(after) > 1 else "the number"
-            confirmed = (
-                f"{part} after the fact: {what} (one run reached {numbers}"
-                + (f" instead of {counts[0]}" if len(after) > 1 else "")
-                + ", which no verdict counts)."
-            )
-            self.confirmed[confirmed] = counts[1]
+            self.confirmed[explained(what, before, after)] = _reached(after)
         return f"{named}. {shown}{_counted(before, after, results)}.{edit}"
 
 
@@ -367,6 +359,18 @@ def _further(claim: Claim, was: Verdict, now: Verdict, *, random: bool) -> bool:
         return was.word == "reproduced" or now.mean is None
     gaps = [abs(one.difference or 0.0) for one in (was, now)]
     return gaps[1] > gaps[0] + half_digit(claim)
+
+
+def explained(what: str, before: Sequence[JudgedClaim], after: Sequence[JudgedClaim]) -> str:
+    """What a try's run explains; beside a verdict over many seeds it says that it's one run, and
+    what one of the default's reached.
+    """
+    many, reached = len(after), _reached(after)
+    part = "Explained" if reached == many else "Explained in part"
+    numbers = "the number"
+    if many > 1:
+        numbers = f"{reached} of {many} numbers, and one of the default's {_reached(before)}"
+    return f"{part} after the fact: {what} (one run reached {numbers}, which no verdict counts)."
 
 
 def _reached(claims: Sequence[JudgedClaim]) -> int:

@@ -22,7 +22,7 @@ def test_an_experiment_may_need_another_reading_than_its_neighbour():
     assert READINGS.deciding() == ["Table 1"]
     assert READINGS.of_experiment("Table 1").startswith("reproduced only under penalty=ridge")
     assert READINGS.of_experiment("Table 2") == (
-        "reproduced under the default reading; 1 of 2 alternatives agree"
+        "reproduced under the default reading; 1 of 2 alternatives agrees"
     )
     assert READINGS.text.count("Table 1: ") == READINGS.text.count("; Table 2: ") == 1
 
@@ -179,6 +179,29 @@ def alone(first, *others):
 )
 def test_the_sentence_says_what_the_other_readings_make_of_it(results, said):
     assert said in trial_sentence(trial_result(status="measured", reason=""), None, alone(*results))
+
+
+@pytest.mark.parametrize(
+    ("results", "said"),
+    [
+        ((GOOD, GOOD), "reproduced whatever is left open (the one alternative agrees)"),
+        ((GOOD, GOOD, GOOD), "reproduced whatever is left open (all 2 alternatives agree)"),
+        ((GOOD, GOOD, BAD), "reproduced under the default reading; 1 of 2 alternatives agrees"),
+        (
+            (GOOD, GOOD, GOOD, BAD),
+            "reproduced under the default reading; 2 of 3 alternatives agree",
+        ),
+    ],
+)
+def test_alternatives_agree_and_one_agrees(results, said):
+    assert alone(*results).readings.of_claim("a") == said
+
+
+def test_the_one_of_several_planned_agrees():
+    readings = alone(GOOD, GOOD).readings.model_copy(update={"planned": 2})
+    assert (
+        readings.of_claim("a") == "reproduced under the default reading; the one alternative agrees"
+    )
 
 
 @pytest.mark.parametrize(

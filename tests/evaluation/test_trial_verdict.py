@@ -12,6 +12,8 @@ from autoreproduce.claims.claim import ClaimsFile, Spread
 from autoreproduce.claims.verdicts.trial_verdict import SeedRun, TrialVerdict, claims_problem
 from autoreproduce.errors import TrialError
 from autoreproduce.evaluation.report.claims_table import claim_rows, ordering_lines, runs_line
+from autoreproduce.evaluation.report.evidence import Evidence
+from autoreproduce.evaluation.report.headline import headline
 from autoreproduce.evaluation.verdict import SeedUse, judge_trial, same_numbers
 from autoreproduce.task import Metric, ReferenceNumber, Task
 from autoreproduce.trials.result import read_result
@@ -113,6 +115,35 @@ def test_many_seeds_say_how_many_numbers_lie_in_their_middle() -> None:
     assert [one.verdict.word for one in found.claims] == ["reproduced", "reproduced", "off"]
     assert "2 of 3 numbers lie in the middle 95 % of the seeds." in found.remarks
     assert any(one.startswith("Seeds 1 to 39 ran one after the other") for one in found.remarks)
+
+
+@pytest.mark.parametrize(
+    ("many", "origin"),
+    [
+        (24, "recomputed in 1 of 25 runs, else the program's own word"),
+        (2, "recomputed in 1 of 3 runs, else the program's own word"),
+        (0, "recomputed"),
+    ],
+)
+def test_what_was_recomputed_in_the_first_run_alone_is_said_so(many: int, origin: str) -> None:
+    runs = [
+        SeedRun(
+            seed=n,
+            value=94.3 + n / 1e3,
+            metrics={"ours": 94.3 + n / 1e3},
+            recomputed=not n,
+            in_process=n > 0,
+        )
+        for n in range(1 + many)
+    ]
+    outcome = trial_result(status="measured", reason="", metric=94.3, recomputed=True)
+    found = judge_trial(task_of(), outcome, runs, file_of(OURS))
+    assert [row.origin for row in claim_rows(found)] == [origin]
+    ended = outcome.model_copy(
+        update={"claims": found, "sentence": found.sentence, "level": found.level}
+    )
+    told = headline(Evidence(Path("/none"), result=ended), task_of()).reasons
+    assert any("their numbers are the program's own word" in one for one in told) == bool(many)
 
 
 def test_where_one_number_varies_the_runs_are_several() -> None:

@@ -10,7 +10,7 @@ from autoreproduce.claims.verdicts.comparable import MeasuredAs
 from autoreproduce.claims.verdicts.one_claim import judge
 from autoreproduce.claims.verdicts.trial_verdict import JudgedClaim, SeedRun
 from autoreproduce.errors import CommandError
-from autoreproduce.runner.last_look import Look, Try, check_try, explains, missed
+from autoreproduce.runner.last_look import Look, Try, check_try, explained, explains, missed
 from autoreproduce.runner.readings import fits, unasked
 
 MAIN = (
@@ -126,6 +126,34 @@ def test_what_explains_a_miss_reaches_more_and_takes_none_further_away(
     before: list[JudgedClaim], after: list[JudgedClaim], true: bool
 ) -> None:
     assert explains(before, after) is true
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (
+            (80.0, 94.3, 94.3),
+            (94.3, 94.3, 94.3),
+            "Explained after the fact: S (one run reached 3 of 3 numbers, and one of the default's "
+            "2, which no verdict counts).",
+        ),
+        (
+            (80.0, 80.0),
+            (94.3, 80.0),
+            "Explained in part after the fact: S (one run reached 1 of 2 numbers, and one of the "
+            "default's 0, which no verdict counts).",
+        ),
+        (
+            (80.0,),
+            (94.3,),
+            "Explained after the fact: S (one run reached the number, which no verdict counts).",
+        ),
+    ],
+)
+def test_what_a_run_explains_is_beside_what_one_run_of_the_default_reached(
+    before: tuple[float, ...], after: tuple[float, ...], said: str
+) -> None:
+    assert explained("S", judged(*before), judged(*after)) == said
 
 
 @pytest.mark.parametrize("seconds", [3.0, 290.0, 3600.0])

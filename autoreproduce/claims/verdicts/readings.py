@@ -274,9 +274,14 @@ class ReadingsVerdict(Frozen):
             said = f"not reached under any of {tried}"
             said = f"none of {tried} reaches all {len(names)} numbers" if len(names) > 1 else said
         elif agree == tested == self.planned:
-            said = f"{default} whatever is left open ({tested} alternatives agree)"
+            which = (
+                "the one alternative agrees" if tested == 1 else f"all {tested} alternatives agree"
+            )
+            said = f"{default} whatever is left open ({which})"
         elif agree:
-            said = f"{default} under the default reading; {agree} of {tested} alternatives agree"
+            which = f"{agree} of {tested} alternatives {'agrees' if agree == 1 else 'agree'}"
+            which = "the one alternative agrees" if tested == 1 else which
+            said = f"{default} under the default reading; {which}"
         else:
             others = "the one alternative isn't" if tested == 1 else f"none of {tested} others is"
             said = f"{default} under {self.default_named} alone; {others}"

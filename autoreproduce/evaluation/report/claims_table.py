@@ -17,7 +17,12 @@ if TYPE_CHECKING:
     from autoreproduce.claims.claim import Claim
     from autoreproduce.claims.differences import Audit
     from autoreproduce.claims.verdicts.one_claim import Verdict
-    from autoreproduce.claims.verdicts.trial_verdict import JudgedClaim, Level, TrialVerdict
+    from autoreproduce.claims.verdicts.trial_verdict import (
+        JudgedClaim,
+        Level,
+        SeedRun,
+        TrialVerdict,
+    )
 
 
 MOST_NAMED = 10  # seeds
@@ -48,7 +53,7 @@ def paper_tables(found: TrialVerdict | None, audit: Audit | None = None) -> list
         for one in group:
             row, column = _place(one.claim, [each.claim for each in group])
             under = readings.of_claim(one.claim.id) if readings else ""
-            cells.setdefault(row, {})[column] = claim_row(one, under, audit)
+            cells.setdefault(row, {})[column] = claim_row(one, under, audit, found.runs)
         made += _grids(title, cells)
     return made
 
@@ -129,7 +134,8 @@ def claim_rows(found: TrialVerdict | None, audit: Audit | None = None) -> list[C
     ordered = sorted(claims, key=lambda one: one.claim.is_baseline)
     readings = found.readings if found is not None else None
     under = [readings.of_claim(one.claim.id) if readings else "" for one in ordered]
-    return [claim_row(one, text, audit) for one, text in zip(ordered, under, strict=True)]
+    runs = found.runs if found is not None else ()
+    return [claim_row(one, text, audit, runs) for one, text in zip(ordered, under, strict=True)]
 
 
 def ordering_lines(found: TrialVerdict | None) -> list[str]:
@@ -204,9 +210,14 @@ def measured_text(one: JudgedClaim) -> str:
     return f"{number(mean / factor)} ({'×' if factor > 1 else '÷'} 100 = {shown})"
 
 
-def claim_row(one: JudgedClaim, under_readings: str = "", audit: Audit | None = None) -> ClaimRow:
+def claim_row(
+    one: JudgedClaim,
+    under_readings: str = "",
+    audit: Audit | None = None,
+    runs: Sequence[SeedRun] = (),
+) -> ClaimRow:
     """One claim in texts. What holds for a wrong reason, as a run of the audit showed, isn't called
-    reproduced without saying so.
+    reproduced without saying so; nor are numbers called recomputed of which most weren't.
     """
     claim, verdict = one.claim, one.verdict
     word, level = verdict.text, LEVEL_OF_WORD.get(verdict.word, "open")
@@ -225,6 +236,8 @@ def claim_row(one: JudgedClaim, under_readings: str = "", audit: Audit | None = 
     if verdict.interval is not None:
         measured += f" (our mean: {band(*verdict.interval)})"
     origin = "recomputed" if one.recomputed else "written by the program"
+    if one.recomputed and (own_word := sum(run.in_process for run in runs)):
+        origin += f" in {len(runs) - own_word} of {len(runs)} runs, else the program's own word"
     return ClaimRow(
         name=_name(claim),
         paper=printed_text(claim),

@@ -16,6 +16,7 @@ from autoreproduce.evaluation.report.verdict_words import (
     COUNT_AS_ONE,
     FAILED_AFTER,
     ONE_RUN,
+    OWN_WORD,
     Headline,
     disagreement,
     metric_name,
@@ -131,6 +132,8 @@ def _doubts(outcome: Result, judged: TrialVerdict | None) -> list[str]:
         if len(set(reasons)) == 1:  # the fine print has all of it
             why = next(iter(reasons)).partition(". ")[0]
         found.append(f"{told[0]} {word}: {why}.")
+    if outcome.recomputed:
+        found += [one for one in remarks if OWN_WORD in one]
     return found
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 # in remarks that are reasons too: how one run is repeated, and that several are one
 FAILED_AFTER = "The program failed after it had written these numbers"
+OWN_WORD = "their numbers are the program's own word"  # of further seeds
 ONE_RUN, COUNT_AS_ONE = "One run:", "so they count as one"
 ALIKE = 1.05  # ratio of ratios that are one for the reader
 UNLIKE = ("not comparable", "untestable")
@@ -52,7 +53,7 @@ def verdict(outcome: Result | None, task: Task | None, last_phase: str = "") -> 
     if outcome.status == "stopped":
         return Headline("open", _stopped_sentence(outcome))
     if outcome.status == "failed":
-        told = _ran(outcome) and outcome.integrity != "void"
+        told = _ran(outcome) and outcome.integrity != "void" and not _is_other(outcome)
         return Headline("open" if told else "bad", _failed_sentence(outcome))
     if outcome.sentence and outcome.level:
         return Headline(outcome.level, outcome.sentence)
@@ -116,9 +117,16 @@ def _ran(outcome: Result) -> bool:
     return outcome.details.get("ran") is True
 
 
+def _is_other(outcome: Result) -> bool:
+    """Whether the benchmark's own verdict is that what ran isn't the original."""
+    return outcome.number is not None and outcome.number.passed is False
+
+
 def _failed_sentence(outcome: Result) -> str:
     if outcome.integrity == "void":
         return f"Ran in full, but {_clause(outcome.reason)}."
+    if _ran(outcome) and _is_other(outcome):
+        return f"Ran in full, but not as the original does: {_clause(outcome.reason)}."
     if _ran(outcome):
         return f"Couldn't tell: it ran in full and gave no number: {_clause(outcome.reason)}."
     if outcome.phase == "full_run":

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from autoreproduce.plugins.autoexperiment.environment import data_folder
-from autoreproduce.plugins.autoexperiment.outcome import TaskOutcome, judge
+from autoreproduce.plugins.autoexperiment.outcome import RAN, TaskOutcome, judge
 from autoreproduce.plugins.autoexperiment.running import made_of
 from autoreproduce.plugins.autoexperiment.selection import select_tasks
 from autoreproduce.plugins.autoexperiment.tasks import load_task, masked_of, open_set
@@ -130,6 +130,7 @@ def measurement_of(found: TaskOutcome) -> Measurement:
             "n": found.n,
             "paper": found.paper_id,
             "kind": found.kind,
+            "ran": found.kind in RAN,
             "upstream": found.upstream.passed,
             "losses": found.strict.losses,
             "numbers": found.numbers,

@@ -32,6 +32,7 @@ from autoreproduce.plugins.autoexperiment.transplant import left_behind, transpl
 from autoreproduce.sandboxes.setup import SandboxSetup
 
 NAN_STAYS = ConfigDict(ser_json_inf_nan="constants")  # a null could not be read again as a number
+RAN = ("passed", "wrong numbers", "wrong behaviour")
 NEVER_RUN = {
     ContextError.kind: "context exceeded",
     BudgetError.kind: "budget spent",

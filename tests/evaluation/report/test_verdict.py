@@ -97,6 +97,11 @@ def test_failed_stopped_and_unfinished_trials():
     ran = late.model_copy(update={"reason": "no file", "details": {"ran": True}})
     said = "Couldn't tell: it ran in full and gave no number: no file."
     assert sentence_of(ran) == ("open", said)
+    late.number.passed = False  # by a benchmark's own rule
+    assert sentence_of(late)[1].startswith("Did not run in full: ")
+    other = late.model_copy(update={"reason": "x is 4, not 1.625", "details": {"ran": True}})
+    said = "Ran in full, but not as the original does: x is 4, not 1.625."
+    assert sentence_of(other) == ("bad", said)
     stopped = trial_result(
         status="stopped", reason="the next call would pass the budget of $1", phase="refactoring"
     )

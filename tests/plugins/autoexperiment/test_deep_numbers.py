@@ -58,7 +58,9 @@ def test_whatever_was_printed_is_judged_and_stored(printed: str) -> None:
         ran.numbers = dict.fromkeys(task.gold, read.value)
     found = outcome_of(task, {0: ran})
     assert not found.strict.passed and found.kind in ("no numbers", "wrong numbers")
-    assert json.loads(measurement_of(found).model_dump_json())
+    measured = measurement_of(found)
+    assert json.loads(measured.model_dump_json())
+    assert measured.summary["ran"] == (read.value is not None)  # it isn't that it didn't run
 
 
 def test_numbers_as_deep_as_real_ones_are_read() -> None:
