@@ -14,6 +14,7 @@ from autoreproduce.files.bounded import parse_json
 from autoreproduce.models.replies import DETAILS
 
 Body = dict[str, Any]
+_OF_ERRORS = ("error", "code", "type", "status", "message")
 _PARTS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
 
 
@@ -61,12 +62,13 @@ class Assembly:
     def add(self, event: Body) -> None:
         """Take one event of whichever protocol."""
         kind = event.get("type")
-        if event.get("error") or kind == "error":
-            self.body = {**event, "error": event.get("error") or event}
+        if event.get("error") or kind == "error":  # what was said and counted until then stays
+            if isinstance(event.get("choices"), list):
+                self._add_chat(event)
+            self.body = {**event, **self.body, "error": event.get("error") or event}
             self.ended = True
         elif isinstance(kind, str) and kind.startswith("response."):
-            if isinstance(event.get("response"), dict):
-                self.body = event["response"]
+            self._add_response(kind, event)
             self.ended = kind in ("response.completed", "response.incomplete", "response.failed")
         elif isinstance(kind, str):
             self._add_messages(kind, event)
@@ -74,6 +76,29 @@ class Assembly:
             self._add_chat(event)
         elif {"candidates", "usageMetadata", "promptFeedback"} & set(event):
             self._add_google(event)
+
+    def _add_response(self, kind: str, event: Body) -> None:
+        """The items as they come; the whole of them stands in the last event, with most servers."""
+        items, whole = self.body.get("output"), event.get("response")
+        if isinstance(whole, dict):
+            self.body = {**whole, "output": whole.get("output") or items or []}
+            return
+        at, item, delta = event.get("output_index"), event.get("item"), event.get("delta")
+        if not isinstance(items, list) or type(at) is not int or not 0 <= at <= len(items):
+            return
+        if isinstance(item, dict):
+            items[at : at + 1] = [item]
+            return
+        item = items[at] if at < len(items) else None
+        if kind == "response.output_text.delta" and isinstance(item, dict):
+            parts = item.get("content")
+            said = (
+                [each for each in parts if isinstance(each, dict)]
+                if isinstance(parts, list)
+                else []
+            )
+            text = "".join(str(each.get("text") or "") for each in said)
+            item["content"] = [{"type": "output_text", "text": f"{text}{delta or ''}"}]
 
     def _add_messages(self, kind: str, event: Body) -> None:
         blocks: list[Body] = self.body.setdefault("content", [])
@@ -222,6 +247,8 @@ def assembled(pieces: Iterable[bytes]) -> Body | None:
             reply.add(event)
     for event in reader.rest():
         reply.add(event)
+    if reply.body.get("error"):
+        return {key: reply.body[key] for key in _OF_ERRORS if key in reply.body}
     if reply.body and not reply.ended and not reader.ended:
         return {"error": {"message": "the stream ended before the reply did", "code": 502}}
     return reply.body or None

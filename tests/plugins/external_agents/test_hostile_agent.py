@@ -126,8 +126,8 @@ def test_a_request_of_100_mb_is_refused_unread(tmp_path: Path) -> None:
     lines = agent_output(tmp_path).split("\n")
     assert lines[0] == "True"
     assert lines[1] == "request_too_large 413"
-    # a role that isn't known here is passed on: the provider says what it takes
-    assert lines[2] == str([400] * 5 + [200] + [400] * 2)
+    # a message that can't be read here is passed on: the provider says what it takes
+    assert lines[2] == str([400] * 5 + [200] * 2 + [400])
     assert len(calls_of(tmp_path)) == 1
 
 

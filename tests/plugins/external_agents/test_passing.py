@@ -15,7 +15,18 @@ from typing import Any
 import pytest
 from chat_server import chat_server
 from gateway_world import Gate, gate
-from protocol_server import Asked, ProtocolServer, Said, protocol_server
+from protocol_server import (
+    Asked,
+    ProtocolServer,
+    Said,
+    chat_body,
+    chat_events,
+    messages_body,
+    messages_events,
+    protocol_server,
+    responses_events,
+)
+from raw_server import raw_server, whole
 
 from autoreproduce.plugins.external_agents.gateway import relay
 
@@ -314,6 +325,53 @@ def test_addresses_that_are_words_pass(protocol: str, said: list[Any]) -> None:
     with protocol_server([Said("hi")]) as server, gate(server.url, PROVIDERS[protocol]) as made:
         assert made.client.post(PATHS[protocol], json=body).status_code == 200
     assert server.requests[0].body == {**body, "model": "the-model"}
+
+
+LONG = " ".join(["word"] * 40)
+ERROR: dict[str, dict[str, Any]] = {
+    "messages": {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
+    "responses": {"type": "error", "code": "server_error", "message": "lost"},
+    "chat": {"error": {"message": "lost"}, "choices": [
+        {"index": 0, "delta": {"content": ""}, "finish_reason": "error"}]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("ending", ["reset", "an error"])
+@pytest.mark.parametrize("protocol", list(PROVIDERS))
+def test_what_was_said_before_a_stream_broke_is_in_the_journal(protocol: str, ending: str) -> None:
+    said = Said(LONG, input=1_000, cached=300, output=1)
+    if protocol == "messages":
+        bodies = [*messages_events(messages_body(said, "m"))][:-3]
+    elif protocol == "responses":
+        bodies = [each for each in responses_events(said, "m") if "done" not in each["type"]][:-1]
+        bodies[1]["item"]["content"] = []
+    else:
+        bodies = [*chat_events(said, "m", False)][:-1]
+    bodies += [ERROR[protocol]] if ending == "an error" else []
+    data = b"".join(f"data: {json.dumps(each)}\n\n".encode() for each in bodies)
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n"
+    head += b"Content-Length: %d\r\n\r\n" % (len(data) + (99 if ending == "reset" else 0))
+    with (
+        raw_server(lambda _: iter([head, data])) as server,
+        gate(server.url, PROVIDERS[protocol]) as made,
+    ):
+        body = {**talk(protocol), "stream": True}
+        assert made.client.post(PATHS[protocol], json=body).content == data
+        [result] = made.results
+        assert made.calls.failure is None
+    assert result.reply == LONG and 40 <= result.usage.output <= 80
+    if protocol == "messages":  # which counts the prompt as it begins
+        assert (result.usage.input, result.usage.cached) == (1_000, 300)
+
+
+def test_what_a_chat_writes_into_its_cache_is_counted() -> None:
+    body = chat_body(Said("hi"), "m")
+    body["usage"]["prompt_tokens_details"] |= {"cache_write_tokens": 7}
+    answer = whole(json.dumps(body).encode(), b"Connection: close")
+    with raw_server(lambda _: iter([answer])) as server, gate(server.url, "openai") as made:
+        assert made.client.post(PATHS["chat"], json=talk("chat")).status_code == 200
+    usage = made.results[0].usage
+    assert (usage.input, usage.cached, usage.cache_write) == (100, 40, 7)
 
 
 def test_the_budget_is_reserved_before_and_settled_after() -> None:

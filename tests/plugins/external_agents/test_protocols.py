@@ -129,6 +129,19 @@ def test_responses_with_tools_in_a_namespace() -> None:
         assert told["function"]["name"] == "mcp__lab__find"
 
 
+def test_a_failed_tool_says_so_beside_a_picture_too() -> None:
+    data = {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}
+    seen = [{"type": "text", "text": "gone"}, {"type": "image", "source": data}]
+    failed = {"type": "tool_result", "tool_use_id": "c1", "content": seen, "is_error": True}
+    called = {"type": "tool_use", "id": "c1", "name": "read", "input": {}}
+    said = [{"role": "assistant", "content": [called]}, {"role": "user", "content": [failed]}]
+    with world(["bye"]) as made:
+        made.anthropic.messages.create(model="m", max_tokens=9, messages=said)
+        told, picture = made.asked["messages"][-1]["content"][:2], made.asked["messages"][-1]
+    assert [each["text"] for each in told] == ["Error:", "gone"]
+    assert picture["role"] == "tool" and "iVBORw0KGgo=" in json.dumps(picture)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_messages(provider: str) -> None:

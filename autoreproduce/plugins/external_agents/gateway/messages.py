@@ -103,15 +103,18 @@ def _blocks_of(message: Body) -> list[Body]:
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
+_ERROR = {"type": "text", "text": "Error:"}
+
+
 def _user(message: Body) -> list[Body]:
     """Results of tools come first, each as a message, as they must follow their calls."""
     results, others = [], []
     for block in _blocks_of(message):
         if block["type"] == "tool_result":
-            found = joined(_parts(block.get("content") or ""))
-            content = (
-                f"Error: {found}" if block.get("is_error") and isinstance(found, str) else found
-            )
+            content = joined(_parts(block.get("content") or ""))
+            if block.get("is_error"):
+                said = isinstance(content, str)
+                content = f"Error: {content}" if said else [_ERROR, *content]
             result: Body = {"role": "tool", "content": content}
             results.append({**result, "tool_call_id": str(block["tool_use_id"])})
         else:

@@ -20,6 +20,7 @@ from autoreproduce.files.http_limits import limited_client
 from autoreproduce.models.errors import may_pass, wait_in
 from autoreproduce.models.events import Assembly, EventReader
 from autoreproduce.models.open import LARGEST_ANSWER
+from autoreproduce.models.tokens import count_tokens
 from autoreproduce.models.wire import LONGEST_WAIT, CorrectingTransport
 from autoreproduce.plugins.external_agents.gateway.allowed import allowed
 from autoreproduce.plugins.external_agents.gateway.exchange import Body, ModelRequest, RefusedError
@@ -220,6 +221,7 @@ class PassedAnswer:
                         self._check(body)
                         begun = True
                     reply.add(body)
+                    self.body = reply.body  # a stream that breaks has said so much
                     hidden = self.without_usage and body.get("choices") == []
                 if not hidden:
                     yield event
@@ -271,11 +273,13 @@ def message_of(protocol: str, body: Body) -> AIMessage:
     read = used.get("prompt_tokens_details") or used.get("input_tokens_details") or {}
     written = used.get("completion_tokens_details") or used.get("output_tokens_details") or {}
     cached = read.get("cached_tokens") or used.get("cache_read_input_tokens") or 0
-    creation = used.get("cache_creation_input_tokens") or 0
+    creation = used.get("cache_creation_input_tokens") or read.get("cache_write_tokens") or 0
     asked = used.get("prompt_tokens", used.get("input_tokens")) or 0
     answered = used.get("completion_tokens", used.get("output_tokens")) or 0
     if protocol == "messages":
         asked += cached + creation
+    if used and not finish:  # it broke off: what it counted was before its text
+        answered = max(answered, count_tokens(text))
     usage = UsageMetadata(
         input_tokens=asked,
         output_tokens=answered,
@@ -330,7 +334,12 @@ def _of_messages(body: Body) -> Said:
 
 def _of_responses(body: Body) -> Said:
     items = [each for each in body.get("output") or () if isinstance(each, dict)]
-    parts = [part for each in items if each.get("type") == "message" for part in each["content"]]
+    parts = [
+        part
+        for each in items
+        if each.get("type") == "message"
+        for part in each.get("content") or ()
+    ]
     text = "".join(str(part.get("text", "")) for part in parts if isinstance(part, dict))
     used = [each for each in items if str(each.get("type")).endswith("_call")]
     calls = [(e.get("name"), e.get("arguments", e.get("input")), e.get("call_id")) for e in used]
