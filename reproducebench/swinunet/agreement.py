@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from autoreproduce.benchmarks.reproducebench.agreement import same_class, saved
+import numpy as np
+from autoreproduce.benchmarks.reproducebench.agreement import saved, shared_mistakes
 
 
 def agreement(one: Path, other: Path, data_dir: Path) -> dict[str, float]:
-    """Share of the pixels with the same label, of those that either gives to an organ."""
-    return {"share of equal classes": same_class(saved(one), saved(other), background=0)}
+    """Share of the pixels that both give the same wrong label, of those that either has wrong."""
+    truth = np.load(data_dir / "test_labels.npy")
+    return {"share of equal mistakes": shared_mistakes(saved(one), saved(other), truth)}

@@ -37,12 +37,18 @@ def residuals(one: Array, other: Array, truth: Array, *, unshrunk: bool = False)
     return float(np.mean(found))
 
 
-def same_class(one: Array, other: Array, background: int | None = None) -> float:
-    """The share of places with the same class, among those that either says is no `background`."""
-    counted = np.ones(one.shape, bool)
-    if background is not None:
-        counted = (one != background) | (other != background)
-    return float((one == other)[counted].mean()) if counted.any() else 1.0
+def same_class(one: Array, other: Array) -> float:
+    """The share of places with the same class."""
+    return float((one == other).mean())
+
+
+def shared_mistakes(one: Array, other: Array, truth: Array) -> float:
+    """The share of places with the same wrong class, among those that either has wrong.
+
+    Where nearly all is right, equal classes say only that both are good.
+    """
+    wrong = (one != truth) | (other != truth)
+    return float(((one == other) & wrong).sum() / wrong.sum()) if wrong.any() else 1.0
 
 
 def overlap(one: Array, other: Array) -> float:

@@ -7,7 +7,12 @@ import numpy as np
 import pytest
 
 from autoreproduce.benchmarks.reproducebench import tasks as reproducebench
-from autoreproduce.benchmarks.reproducebench.agreement import overlap, residuals, same_class
+from autoreproduce.benchmarks.reproducebench.agreement import (
+    overlap,
+    residuals,
+    same_class,
+    shared_mistakes,
+)
 from autoreproduce.benchmarks.reproducebench.benchmark import ReproduceBench
 from autoreproduce.benchmarks.reproducebench.draws import BITS, draw_of, new_seed
 from autoreproduce.benchmarks.reproducebench.paired import half_band
@@ -150,7 +155,9 @@ def test_agreement_is_one_for_the_same_and_falls_with_other_errors() -> None:
     assert residuals(truth + missed, truth + missed + noise, truth) == pytest.approx(0.71, abs=0.05)
     assert abs(residuals(truth + missed, truth + noise, truth)) < 0.1
     one, other = np.array([[0, 1, 2, 2]]), np.array([[0, 1, 1, 2]])
-    assert same_class(one, other) == 0.75 and same_class(one, other, background=0) == 2 / 3
+    assert same_class(one, other) == 0.75
+    assert shared_mistakes(one, one, other) == 1 and shared_mistakes(one, other, other) == 0
+    assert shared_mistakes(one, other, np.array([[1, 1, 1, 1]])) == 2 / 3
     assert overlap(np.array([[3, 4]]), np.array([[4, -1]])) == 0.5
 
 
