@@ -128,7 +128,7 @@ def test_a_request_of_100_mb_is_refused_unread(tmp_path: Path) -> None:
     assert lines[1] == "request_too_large 413"
     # a message that can't be read here is passed on: the provider says what it takes
     assert lines[2] == str([400] * 5 + [200] * 2 + [400])
-    assert len(calls_of(tmp_path)) == 1
+    assert len(calls_of(tmp_path)) == 2
 
 
 @pytest.mark.slow
