@@ -128,6 +128,14 @@ def handed_in_class(source: str) -> type[HandedInCode]:
     return Named
 
 
+def what_is_there(
+    root: Path, source: str, settings: Settings, carry: Sequence[str]
+) -> tuple[Sources, CarriedFiles]:
+    """The code at `root`, which `opened_source` made of `source`: its texts, and its whole tree."""
+    program = program_at(root, source, kinds=KINDS | PROSE)
+    return program, carried_files(root, [settings.runs_dir], carry)
+
+
 class HandedInCode:
     """Runs code that is there already, and finds the claims in what it left."""
 
@@ -326,11 +334,7 @@ class HandedInCode:
         workspace = Workspace(trial.folder)
         workspace.open()
         with opened_source(self.source) as root:
-            program = program_at(root, self.source, kinds=KINDS | PROSE)
-            own = [self.settings.runs_dir]
-            found = (
-                carried_files(root, own, self.handed.carry) if root.is_dir() else CarriedFiles(root)
-            )
+            program, found = what_is_there(root, self.source, self.settings, self.handed.carry)
             workspace.commit(program.files, "the code as it was handed in")
             if not (trial.folder / DATE).exists():
                 trial.write(DATE, last_commit(root))

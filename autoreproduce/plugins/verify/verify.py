@@ -15,6 +15,7 @@ from autoreproduce.claims.user_claims import claims_of_task, read_user_claims
 from autoreproduce.config import Settings
 from autoreproduce.errors import UsageError
 from autoreproduce.evaluation.outside_run import read_beside
+from autoreproduce.evaluation.submission import known_by
 from autoreproduce.files.unpacking import is_url, opened_source
 from autoreproduce.job import EXTERNAL, Job, Program
 from autoreproduce.models.found_here import how_here
@@ -22,7 +23,7 @@ from autoreproduce.options import File, completed, path_or_none
 from autoreproduce.papers.paths import refuse_paper
 from autoreproduce.plugins.verify.driver import DRIVER
 from autoreproduce.plugins.verify.fetching import fetched_folder
-from autoreproduce.plugins.verify.handed_in import HEADLINE
+from autoreproduce.plugins.verify.handed_in import HEADLINE, what_is_there
 from autoreproduce.plugins.verify.options import VerifyOptions
 from autoreproduce.plugins.verify.runnable import declared_packages, runnable_settings
 from autoreproduce.plugins.verify.shown_code import shown_code
@@ -156,12 +157,17 @@ def _requirements_of(program: Program) -> Path | None:
 
 
 def verify_by_model(job: Job, view: OpenView | None = None) -> Reproduction:
-    """Run the code by a plan of the model's, and find the claims' numbers in what it left."""
+    """Run the code by a plan of the model's, and find the claims' numbers in what it left.
+
+    Code that was changed since has another trial.
+    """
     program = job.of_program
     if not is_url(program.code):
         with opened_source(program.code) as root:  # said before a model is asked
             if not program.run:
                 job = job.having(settings=runnable_settings(root, program.code, job.settings))
+            there, tree = what_is_there(root, program.code, job.settings, program.carry)
+            job = known_by(job, there, carried=tree)
     _refuse_without_model(job)
     return watched_attempt(job, view)
 

@@ -7,6 +7,7 @@ import pytest
 from sandbox_fixtures import settings_for
 
 from autoreproduce import Results, verify
+from autoreproduce.files.tree import Tree
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples/early-stopping"
@@ -47,3 +48,25 @@ def test_the_example_holds_misses_and_holds_for_the_wrong_reason(
     changed = done.result.model_copy(update={"sentence": "Something else.", "claims": None})
     other = Results((replace(done, result=changed),))
     assert pictures.differences(other) == ["made_from.txt", "verify.svg"]
+
+
+@pytest.mark.slow
+def test_code_that_was_changed_is_run_anew(tmp_path: Path) -> None:
+    code = tmp_path / "code"
+    Tree(EXAMPLE / "code").copy_out(code)
+    settings = settings_for(
+        "process", runs_dir=tmp_path / "runs", model=f"tape:{EXAMPLE / 'tape.jsonl'}", audit=False
+    )
+
+    def verified() -> tuple[Path, bool]:
+        asked = {"paper": EXAMPLE / "paper.md", "experiment": "Table 1", "settings": settings}
+        [done] = verify(code, **asked)
+        return done.path, done.earlier
+
+    first, ran_before = verified()
+    assert verified() == (first, True) and not ran_before
+    (code / "train.py").write_text(
+        (code / "train.py").read_text() + "# of the same length or not\n"
+    )
+    second, ran_before = verified()
+    assert second != first and not ran_before
