@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -124,7 +125,8 @@ def write_badge(folder: Path) -> str:
     found = gather(folder, versions=False)
     outcome = found.result
     if outcome is None or not outcome.seal:
-        read_record(folder)  # raises, of an earlier version's folder, what it is
+        with suppress(FileNotFoundError):  # no trial at all
+            read_record(folder)  # raises, of an earlier version's folder, what it is
         raise UsageError(
             f"{folder} holds no trial that has ended", fix="finish it: autoreproduce resume FOLDER"
         )
