@@ -52,7 +52,8 @@ class Metric(BaseModel):
 class Bound(BaseModel, extra="forbid"):
     """What runs of one method have of a statistic of their predictions on the same draw.
 
-    A side that is None tells nothing. `n`: pairs of runs that were measured.
+    A side that is None tells nothing. `n`: pairs of runs that were measured, or runs where a
+    statistic is of one run by itself.
     """
 
     low: float | None = None

@@ -211,7 +211,7 @@ def _beside_reference(task: Task, seen: RunEvidence) -> list[IntegrityFinding]:
             )
             text = (
                 f"the predictions are others than the reference's on the same data: the {one.name} "
-                f"is {one.value:.3g}, and {one.bound.n} pairs of runs of the method have {span}"
+                f"is {one.value:.3g}, and runs of the method have {span} (n = {one.bound.n})"
             )
             numbers = {one.name: one.value}
             numbers |= {"low": low} if low is not None else {}

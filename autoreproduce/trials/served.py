@@ -77,7 +77,7 @@ class Served(BaseModel):
             found.append("its tensors in the reference's own predict give the number")
         elif self.carrying is not None:
             some = self.tried is not None and self.tried[0] < self.tried[1]
-            which = f" ({self.tried[0]} of {self.tried[1]} in time)" if some and self.tried else ""
+            which = f" ({self.tried[0]} of {self.tried[1]})" if some and self.tried else ""
             found.append(
                 f"arrays perturbed one by one{which}: predictions rest on {'about ' * some}"
                 f"{self.carrying:,} of {self.handed:,} numbers, the reference's on "

@@ -14,18 +14,32 @@ code = load_module(Path(__file__).with_name("preprocess.py"))
 
 
 def agreement(one: Path, other: Path, data_dir: Path) -> dict[str, float]:
-    """How far generated series are from real ones, and how well they keep the law of a sine, beside the reference's.
+    """How far generated series are from real ones, how well they keep the law of a sine, and what binds their channels.
 
-    The first is the ratio of the median distances from the nearest real series, the smaller over the larger. The
-    second is the median error of the recurrence x[t+1] = c x[t] - x[t-1] + d that each sine has for c and d of its own,
-    relative to the series' deviation: near 0 of sines by the law, and far above a trained generator's of noise. It's
-    taken in the units of the file, since scaling step by step bends sines whose phases don't fill the circle.
+    The first is the ratio of the median distances from the nearest real series, the smaller over the larger; the others
+    are of `one` by itself. The second is the median error of the recurrence x[t+1] = c x[t] - x[t-1] + d that each sine
+    has for c and d of its own, relative to the series' deviation: near 0 of sines by the law, and far above a trained
+    generator's of noise. It's taken in the units of the file, since scaling step by step bends sines whose phases don't
+    fill the circle. The third is the mean correlation of the channels' amplitudes: real series have none, but a decoder
+    of few latent numbers binds all channels.
     """
     data = code.load_sine(data_dir)
     known = np.concatenate([data.x_train, data.x_test])
     mine, yours = (saved(path, "generated").astype(np.float64) for path in (one, other))
     far = [nearest(data.scaler.encode(series), known) for series in (mine, yours)]
-    return {"ratio of the distances": min(far) / (max(far) or 1.0), "error of the recurrence": recurrence(mine)}
+    return {
+        "ratio of the distances": min(far) / (max(far) or 1.0),
+        "error of the recurrence": recurrence(mine),
+        "correlation of the amplitudes": amplitudes(mine),
+    }
+
+
+def amplitudes(series: NDArray[Any]) -> float:
+    """The mean absolute correlation of the deviations over time of two channels of series (n, T, D)."""
+    wide = series.std(1)
+    scaled = (wide - wide.mean(0)) / np.maximum(wide.std(0), 1e-12)
+    alike = scaled.T @ scaled / len(wide)
+    return float(np.abs(alike[np.triu_indices(len(alike), 1)]).mean())
 
 
 def recurrence(series: NDArray[Any]) -> float:

@@ -58,9 +58,9 @@ def test_too_far_from_the_reference_and_too_near_are_findings(alike: float) -> N
 @pytest.mark.parametrize(
     ("bound", "says"),
     [
-        ({"low": 0.9, "high": 0.98}, "10 pairs of runs of the method have 0.9 to 0.98"),
-        ({"low": 0.9}, "10 pairs of runs of the method have 0.9 or more"),
-        ({"high": 0.5}, "10 pairs of runs of the method have 0.5 or less"),
+        ({"low": 0.9, "high": 0.98}, "runs of the method have 0.9 to 0.98 (n = 10)"),
+        ({"low": 0.9}, "runs of the method have 0.9 or more (n = 10)"),
+        ({"high": 0.5}, "runs of the method have 0.5 or less (n = 10)"),
     ],
 )
 def test_a_finding_is_one_sentence_with_its_numbers(bound: dict[str, float], says: str) -> None:

@@ -6,26 +6,28 @@ what it learnt; those of a solver, or of a law known by heart, rest on a scaling
 beside it are for show. A change of a thousandth in all arrays hardly moves a network's; a program
 that only compares its weights with stored ones falls over.
 
-The program's code is imported in a child process of its own for each array, after the array was
-perturbed. The order is secret, large arrays rather first: a slow `predict` leaves some untried.
+The file is changed here, and `predict` is called on it as on any other (serving.py), so that a
+program finds nothing that tells the calls apart but the numbers in its weights. The order is
+secret, large arrays rather first: what is known early enough leaves the others untried.
 """
 
-import inspect
-import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from pydantic import BaseModel
 
 from autoreproduce.benchmarks.reproducebench.agreement import Array
-from autoreproduce.files.tree import Tree
+from autoreproduce.benchmarks.reproducebench.recomputing import (
+    LARGEST_PREDICTIONS,
+    why_not_unpacked,
+)
+from autoreproduce.errors import UsageError
 
-SECONDS = 45.0  # of processor for all arrays of a program; of those left over nothing is known
 INPUTS = 4  # of which predictions are made, where inputs come one by one
-FEW, MOVED = "few.npz", "moved.npz"
 FALLEN = 9.0  # how far predictions move where there are none any more
+LEAST = 3  # arrays that are tried however long it takes: on fewer nothing can rest
+MOST = 0.9  # of the numbers: arrays that hold as many tell of the others
+WHOLE, LITTLE, ALL = -1, -2, -3  # no array is perturbed, all by a thousandth, all real ones
 
 
 class Profile(BaseModel):
@@ -39,10 +41,15 @@ class Profile(BaseModel):
     again: float
 
     @property
+    def tried(self) -> list[tuple[float, int]]:
+        """How far an array moves predictions, and its size."""
+        both = zip(self.moved, self.sizes, strict=True)
+        return [(far, size) for far, size in both if far is not None]
+
+    @property
     def typical(self) -> float:
         """The median movement, an array counting as often as it has numbers."""
-        known = [(far, n) for far, n in zip(self.moved, self.sizes, strict=True) if far is not None]
-        known.sort()
+        known = sorted(self.tried)
         half, seen = sum(n for _, n in known) / 2, 0
         for far, count in known:
             seen += count
@@ -54,10 +61,12 @@ class Profile(BaseModel):
         """How many numbers the arrays hold that move predictions by over `least`; of arrays that
         weren't tried, as many as of the others.
         """
-        tried = [pair for pair in zip(self.moved, self.sizes, strict=True) if pair[0] is not None]
-        carrying = sum(n for far, n in tried if far is not None and far > least)
-        total = sum(n for _, n in tried)
-        return round(carrying * sum(self.sizes) / total) if total else 0
+        known = sum(size for _, size in self.tried)
+        return round(self.found(least) * sum(self.sizes) / known) if known else 0
+
+    def found(self, least: float) -> int:
+        """The same of arrays that were tried alone."""
+        return sum(size for far, size in self.tried if far > least)
 
 
 def perturbed(array: Array, rng: np.random.Generator) -> Array:
@@ -84,111 +93,69 @@ def nudged(array: Array, rng: np.random.Generator, share: float) -> Array:
     return np.asarray(array + noise, array.dtype)
 
 
-def distance(found: Any, whole: Array) -> float:
-    """How far predictions are from `whole`, in its deviations; of classes, how many are others."""
-    if found is None or found.shape != whole.shape:
+def change(weights: Path, which: int, seed: int) -> None:
+    """Write a file of weights again, with array number `which` perturbed or as WHOLE, LITTLE and
+    ALL say (in a child).
+    """
+    arrays, rng = _arrays(weights), np.random.default_rng([seed, which + 3])
+    if which == LITTLE:
+        arrays = {name: nudged(array, rng, 1e-3) for name, array in arrays.items()}
+    elif which != WHOLE:
+        for name in _real(arrays) if which == ALL else [list(arrays)[which]]:
+            arrays[name] = perturbed(arrays[name], rng)
+    np.savez(weights, **arrays)  # type: ignore[arg-type]
+
+
+def permutable(weights: Path) -> int:
+    """How many arrays ALL perturbs (in a child)."""
+    return len(_real(_arrays(weights)))
+
+
+def sizes_of(weights: Path) -> list[int]:
+    """How many numbers each array holds (in a child)."""
+    return [array.size for array in _arrays(weights).values()]
+
+
+def in_secret_order(sizes: list[int]) -> list[int]:
+    """The numbers of arrays, large ones rather first."""
+    share = np.array(sizes, float) + 1.0
+    order = np.random.default_rng().choice(
+        len(sizes), len(sizes), replace=False, p=share / share.sum()
+    )
+    return [int(number) for number in order]
+
+
+def distance(predictions: Path, whole: Path, name: str) -> float:
+    """How far an array of predictions is from that in `whole`, in its deviations; of classes, how
+    many are others (in a child).
+    """
+    known = _arrays(whole)[name]
+    try:
+        found = _arrays(predictions)[name]
+    except (UsageError, KeyError):
         return FALLEN
-    if whole.dtype.kind in "iub":
-        return float((found != whole).mean())
-    difference = found.astype(np.float64) - whole
+    if found.shape != known.shape or found.dtype.kind not in "iubfc":
+        return FALLEN
+    if known.dtype.kind in "iub":
+        return float((found != known).mean())
+    difference = found.astype(np.float64) - known
     if not np.isfinite(difference).all():
         return FALLEN
-    return min(float(np.sqrt(np.square(difference).mean()) / (whole.std() or 1.0)), FALLEN)
+    return min(float(np.sqrt(np.square(difference).mean()) / (known.std() or 1.0)), FALLEN)
 
 
-def called(weights: str, inputs: str, changed: int, seed: int, most: float) -> Any:
-    """What `predict` returns in a child process with array number `changed` perturbed; -1: none,
-    -2: none, a second time, -3: all by a thousandth. None if it fails or takes `most` seconds.
-    """
-    import os
-    import signal
-    import time
+def _real(arrays: dict[str, Array]) -> list[str]:
+    return [n for n, a in arrays.items() if a.dtype.kind in "fc" and a.size > 1 and np.ptp(a) != 0]
 
-    before = set(os.listdir("."))  # noqa: PTH208
-    child = os.fork()
-    if child == 0:
-        ended = 1
-        try:
-            rng = np.random.default_rng([seed, changed + 3])
-            with np.load(weights, allow_pickle=False) as file:
-                own = {name: file[name] for name in file}
-            with np.load(inputs, allow_pickle=False) as file:
-                given = {name: file[name] for name in file}
-            if changed >= 0:
-                name = list(own)[changed]
-                own[name] = perturbed(own[name], rng)
-            elif changed == -3:
-                own = {name: nudged(array, rng, 1e-3) for name, array in own.items()}
-            from predict import predict  # type: ignore[import-not-found]
 
-            np.save("found.npy", np.asarray(predict(own, given)))
-            ended = 0
-        finally:
-            os._exit(ended)
-    began, status = time.monotonic(), (0, 0)
-    while status[0] == 0 and time.monotonic() - began < most:
-        status = os.waitpid(child, os.WNOHANG)
-        time.sleep(0.005)
-    if status[0] == 0:
-        os.kill(child, signal.SIGKILL)
-        status = os.waitpid(child, 0)
+def _arrays(path: Path) -> dict[str, Array]:
+    if why := why_not_unpacked(path, LARGEST_PREDICTIONS):
+        raise UsageError(f"{path.name} {why}")
     try:
-        return np.load("found.npy", allow_pickle=False) if status[1] == 0 else None
-    except (OSError, ValueError):
-        return None
-    finally:
-        for name in set(os.listdir(".")) - before:  # noqa: PTH208
-            if os.path.isfile(name):  # noqa: PTH113
-                os.remove(name)  # noqa: PTH107
-
-
-def each_perturbed(weights: str, inputs: str, out: str, seconds: float, seed: int) -> None:
-    """Save how far predictions move with each array perturbed (in the sandbox)."""
-    import os
-    import sys
-    import time
-
-    with np.load(weights, allow_pickle=False) as file:
-        sizes = np.array([file[name].size + 1.0 for name in file])
-    far = np.full(len(sizes), np.nan)
-    share = sizes / sizes.sum()
-    order = np.random.default_rng(seed).choice(len(far), len(far), replace=False, p=share)
-    began = time.monotonic()
-    whole = called(weights, inputs, -1, seed, 4 * seconds)
-    if whole is None:
-        sys.exit("predict gave nothing for a few of the inputs")
-    each = time.monotonic() - began
-    joint = {}
-    for changed in [-2, -3, *order.tolist()]:
-        late = sum(os.times()[:4]) > seconds or time.monotonic() - began > 4 * seconds
-        if late and np.isfinite(far).sum() >= 3:  # on fewer nothing can rest
-            break
-        moved = distance(called(weights, inputs, changed, seed, 5 * each + 2), whole)
-        if changed < 0:
-            joint[changed] = moved
-        else:
-            far[changed] = moved
-    np.savez(out, moved=far, again=joint[-2], tiny=joint[-3])
-
-
-def script(code: str, seed: int) -> str:
-    """The program that runs in the sandbox; what `code` imports of large packages is imported
-    before the children begin, which then start at once.
-    """
-    heavy = [name for name in ("torch", "scipy.linalg", "sklearn") if name.split(".")[0] in code]
-    functions: list[Callable[..., Any]] = [perturbed, nudged, distance, called, each_perturbed]
-    return "\n".join(
-        [
-            "from __future__ import annotations",
-            "from typing import Any",
-            "import numpy as np",
-            *(f"import {name}" for name in heavy),
-            "Array = Any",
-            f"FALLEN = {FALLEN}",
-            *(inspect.getsource(function) for function in functions),
-            f"each_perturbed('weights.npz', {FEW!r}, {MOVED!r}, {SECONDS}, {seed})",
-        ]
-    )
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in file}
+    except (OSError, ValueError, KeyError) as error:
+        raise UsageError(f"{path.name} cannot be read ({error})") from None
 
 
 def take_few(inputs: Path, target: Path, whole: bool) -> None:
@@ -198,16 +165,6 @@ def take_few(inputs: Path, target: Path, whole: bool) -> None:
     if not whole:
         found = {n: a[:: max(1, -(-len(a) // INPUTS))] for n, a in found.items()}
     np.savez(target, **found)
-
-
-def read_profile(folder: Path) -> Profile:
-    """What a run of the script left in `folder` (in a child)."""
-    with np.load(folder / MOVED, allow_pickle=False) as file:
-        moved = [None if np.isnan(far) else float(far) for far in file["moved"]]
-        tiny, again = float(file["tiny"]), float(file["again"])
-    with np.load(folder / "weights.npz", allow_pickle=False) as file:
-        sizes = [int(file[name].size) for name in file]
-    return Profile(moved=moved, sizes=sizes, tiny=tiny, again=again)
 
 
 def matched(weights: Path, reference: Path, target: Path) -> bool:
@@ -244,11 +201,3 @@ def matched(weights: Path, reference: Path, target: Path) -> bool:
     }
     np.savez(target, **filled)
     return bool(pairs)
-
-
-def lay_out_script(space: Path, few: Path, seed: int) -> None:
-    """Put the script and its inputs beside a program's code and weights."""
-    tree = Tree(space)
-    code = "\n".join(tree.read_text(name, 2**24) for name in tree.files() if name.endswith(".py"))
-    shutil.copyfile(few, space / FEW)
-    tree.write("perturb.py", script(code, seed))

@@ -7,44 +7,48 @@ The inputs are attributes of the data code's result that task.yaml lists under `
 
 import secrets
 import shutil
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
-from autoreproduce.benchmarks.reproducebench.agreement import Array
 from autoreproduce.benchmarks.reproducebench.draws import Draw
 from autoreproduce.benchmarks.reproducebench.paired import WORKSPACE
 from autoreproduce.benchmarks.reproducebench.perturbing import (
-    FEW,
-    MOVED,
+    ALL,
+    FALLEN,
+    LEAST,
+    LITTLE,
+    MOST,
+    WHOLE,
     Profile,
-    lay_out_script,
+    change,
+    distance,
+    in_secret_order,
     matched,
-    read_profile,
+    permutable,
+    sizes_of,
     take_few,
 )
-from autoreproduce.benchmarks.reproducebench.perturbing import SECONDS as PERTURBING
 from autoreproduce.benchmarks.reproducebench.prepared_data import made_once, one_at_a_time
 from autoreproduce.benchmarks.reproducebench.recomputing import (
     LARGEST_PREDICTIONS,
     agreement_of,
     recompute,
-    why_not_unpacked,
 )
 from autoreproduce.benchmarks.reproducebench.task_yaml import Serving
 from autoreproduce.benchmarks.reproducebench.tasks import folder_of, task_file
 from autoreproduce.errors import ReaderError, SandboxError, UsageError
 from autoreproduce.files.confined import confined
-from autoreproduce.files.owner import temporary_folder
+from autoreproduce.files.owner import private_copy, temporary_folder
 from autoreproduce.files.tree import Tree
 from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.task import Task
 from autoreproduce.trials.pair import Pair
 from autoreproduce.trials.printed import last_line
 from autoreproduce.trials.run import Run, run_program
-from autoreproduce.trials.served import Served, is_one_number
+from autoreproduce.trials.served import CARRYING, Served, is_one_number
 
 WEIGHTS, CODE, INPUTS, PREDICTIONS = "weights.npz", "predict.py", "inputs.npz", "predictions.npz"
 METHOD = "method.py"  # which has `predict` in a program of the paper's three files
@@ -52,6 +56,8 @@ LARGEST_CODE = 16 * 2**20  # bytes
 CARRIES = 0.1  # of the reference's typical movement: an array that predictions rest on
 STEADY = 0.05  # deviations between two calls on the same weights and inputs
 SECONDS = 60.0  # that a start may take, beside the task's time
+PERTURBING = 120.0  # in which arrays are perturbed; of those left over nothing is known
+FEW = "few.npz"
 TAKE_INPUTS = f'''
 import os, sys
 import numpy as np
@@ -88,40 +94,66 @@ class HandedIn:
     sandboxes: SandboxSetup
     scratch: Path
 
-    def laid_out(self, name: str) -> Path:
-        """A new folder with its code and weights."""
-        space = self.scratch / name
+    def laid_out(self, which: int = WHOLE) -> Path:
+        """A new folder with its code and weights, perturbed as `which` says."""
+        space = self.scratch / secrets.token_hex(4)  # a name that tells nothing
         handed = Tree(self.workspace)
         code = [each for each in handed.files() if each.endswith(".py")]
         handed.copy_out(space, code, most=LARGEST_CODE)
         if CODE not in code:
             Tree(space).write(CODE, f"from {Path(METHOD).stem} import predict\n")
         handed.copy_out(space, [WEIGHTS], most=LARGEST_PREDICTIONS)
+        seed = secrets.randbits(32)
+        confined(change, space / WEIGHTS, which, seed, what=WEIGHTS, memory_gb=16.0)
         return space
 
-    def predict(self, inputs: Path, name: str, seed: int | None = None) -> Path:
-        """The folder with the predictions for `inputs`, with weights permuted by `seed` if given.
+    def predict(self, inputs: Path, which: int = WHOLE, most: float = 0.0) -> Path:
+        """The folder with the predictions for `inputs`, with weights perturbed as `which` says, in
+        `most` seconds if given.
 
         Raises SandboxError, with the end of what the program printed, where there are none.
         """
-        space = self.laid_out(name)
-        if seed is not None:
-            confined(permute, space / WEIGHTS, seed, what=WEIGHTS, memory_gb=16.0)
+        space = self.laid_out(which)
         shutil.copyfile(inputs, space / INPUTS)
         Tree(space).write("call.py", calling(self.asked.array))
-        limit = SECONDS + self.task.time_limit_minutes * 60
+        limit = most or SECONDS + self.task.time_limit_minutes * 60
         _run(replace(self.sandboxes, data_dir=None), space, "call.py", limit)
+        if Tree(space).kind(PREDICTIONS) != "file":
+            raise SandboxError("it left no predictions")
         return space
 
-    def profile(self, few: Path, name: str) -> Profile:
-        """How far its predictions for `few` inputs move with each array perturbed.
+    def profile(self, few: Path, enough: Callable[[Profile], bool]) -> Profile:
+        """How far its predictions for `few` inputs move with each array perturbed, until `enough`
+        is known.
 
         Raises SandboxError where it predicts nothing for them.
         """
-        space = self.laid_out(name)
-        lay_out_script(space, few, secrets.randbits(32))
-        _run(replace(self.sandboxes, data_dir=None), space, "perturb.py", 9 * PERTURBING + SECONDS)
-        return confined(read_profile, space, what=MOVED, memory_gb=16.0)
+        sizes = confined(sizes_of, self.laid_out() / WEIGHTS, what=WEIGHTS, memory_gb=16.0)
+        began = time.monotonic()
+        whole = self.predict(few)
+        once = time.monotonic() - began
+
+        def moved(which: int) -> float:
+            try:
+                found = self.predict(few, which, 5 * once + 2)
+            except SandboxError:
+                return FALLEN
+            with (
+                private_copy(found, PREDICTIONS, LARGEST_PREDICTIONS) as mine,
+                private_copy(whole, PREDICTIONS, LARGEST_PREDICTIONS) as before,
+            ):
+                return confined(
+                    distance, mine, before, self.asked.array, what=PREDICTIONS, memory_gb=16.0
+                )
+
+        again, tiny = moved(WHOLE), moved(LITTLE)
+        known = Profile(moved=[None] * len(sizes), sizes=sizes, tiny=tiny, again=again)
+        for which in in_secret_order(sizes):
+            late = time.monotonic() - began > PERTURBING
+            if len(known.tried) >= LEAST and (late or enough(known)):
+                break
+            known.moved[which] = moved(which)
+        return known
 
 
 def served_by(
@@ -148,38 +180,37 @@ def served_by(
 
 def _served(own: HandedIn, inputs: Path, draw: Draw, pair: Pair) -> Served:
     task = own.task
-    space = own.predict(inputs, "whole")
+    space = own.predict(inputs)
     found = recompute(task, space, draw.truth)
     if found.value is None:
         return Served(reason=f"predict.py gave no number: {found.reason}")
     agreement = agreement_of(task, space, draw.reference / WORKSPACE, draw.truth)
     made = Served(value=found.value, pair=pair.model_copy(update={"agreement": agreement}))
-    if confined(permutable, space / WEIGHTS, what=WEIGHTS, memory_gb=16.0):
+    handed = own.laid_out() / WEIGHTS
+    if confined(permutable, handed, what=WEIGHTS, memory_gb=16.0):
         try:
-            spoilt = recompute(task, own.predict(inputs, "permuted", 1), draw.truth)
+            spoilt = recompute(task, own.predict(inputs, ALL), draw.truth)
             made.broken, made.failed = spoilt.value, spoilt.reason
         except SandboxError as error:
             made.failed = str(error)[-300:]
-    _rest_on_weights(made, own, inputs, draw)
+    _rest_on_weights(made, own, handed, inputs, draw)
     return made
 
 
-def _rest_on_weights(made: Served, own: HandedIn, inputs: Path, draw: Draw) -> None:
+def _rest_on_weights(made: Served, own: HandedIn, handed: Path, inputs: Path, draw: Draw) -> None:
     """What the program's tensors give in the reference's own predict, where they fit it, give the
     same number and agree with the reference's predictions. Else how far each of its arrays moves
     its predictions, beside the reference's.
     """
     assert made.value is not None
-    reference, handed = _reference_of(own, draw), own.scratch / "whole" / WEIGHTS
-    ours = reference.workspace / WEIGHTS
+    reference = _reference_of(own, draw)
     if Tree(reference.workspace).kind(WEIGHTS) != "file":
         made.unbroken = "the reference handed in no weights to hold them against"
         return
-    space = replace(reference, scratch=own.scratch).laid_out("filled")
+    space, ours = reference.laid_out(), reference.workspace / WEIGHTS
     if confined(matched, handed, ours, space / WEIGHTS, what=WEIGHTS, memory_gb=16.0):
-        method = replace(reference, workspace=space, scratch=own.scratch)
         with suppress(SandboxError):
-            predicted = method.predict(inputs, "method")
+            predicted = replace(reference, workspace=space).predict(inputs)
             found = recompute(own.task, predicted, draw.truth).value
             alike = agreement_of(own.task, predicted, reference.workspace, draw.truth)
             same = found is not None and is_one_number(found, made.value)
@@ -189,17 +220,22 @@ def _rest_on_weights(made: Served, own: HandedIn, inputs: Path, draw: Draw) -> N
     few = own.scratch / FEW
     confined(take_few, inputs, few, own.asked.together, what=INPUTS, memory_gb=16.0)
     try:
-        mine, theirs = own.profile(few, "perturbed"), _reference_profile(reference, few)
+        theirs = _reference_profile(reference, few, draw)
+
+        def least(mine: Profile) -> float:
+            return max(CARRIES * theirs.typical, 3 * mine.again)
+
+        needed = CARRYING * theirs.carriers(CARRIES * theirs.typical)
+        mine = own.profile(few, lambda known: known.found(least(known)) >= needed)
     except SandboxError as error:
         made.unbroken = str(error)[-300:]
         return
     if mine.again > STEADY:
         made.unbroken = "predict draws anew at each call: seed what it samples"
         return
-    least = max(CARRIES * theirs.typical, 3 * mine.again)
-    made.handed, made.carrying = sum(mine.sizes), mine.carriers(least)
-    made.reference_carrying = theirs.carriers(least)
-    made.tried = (sum(far is not None for far in mine.moved), len(mine.moved))
+    made.handed, made.carrying = sum(mine.sizes), mine.carriers(least(mine))
+    made.reference_carrying = theirs.carriers(least(mine))
+    made.tried = (len(mine.tried), len(mine.moved))
     made.tiny, made.reference_tiny = mine.tiny, theirs.tiny
 
 
@@ -207,19 +243,21 @@ def _reference_of(own: HandedIn, draw: Draw) -> HandedIn:
     """The reference's run on the draw, as one that handed in its weights."""
     packages = draw.reference / "packages"
     trusted = replace(own.sandboxes, packages=packages, trusted=True)
-    workspace = draw.reference / WORKSPACE
-    return replace(own, workspace=workspace, sandboxes=trusted, scratch=draw.reference)
+    return replace(own, workspace=draw.reference / WORKSPACE, sandboxes=trusted)
 
 
-def _reference_profile(reference: HandedIn, few: Path) -> Profile:
+def _reference_profile(reference: HandedIn, few: Path, draw: Draw) -> Profile:
     """How far its predictions move with each of its arrays perturbed, found once for a draw."""
-    kept = reference.scratch / "profile.json"
-    with one_at_a_time(reference.scratch / "perturbed", reference.sandboxes.note):
+    kept = draw.reference / "profile.json"
+    with one_at_a_time(draw.reference / "perturbed", reference.sandboxes.note):
         if not kept.exists():
-            shutil.rmtree(reference.scratch / "perturbed", ignore_errors=True)
-            found = reference.profile(few, "perturbed")
+            found = reference.profile(few, _are_most_known)
             kept.write_text(found.model_dump_json(), encoding="utf-8")
     return Profile.model_validate_json(kept.read_bytes())
+
+
+def _are_most_known(known: Profile) -> bool:
+    return sum(size for _, size in known.tried) >= MOST * sum(known.sizes)
 
 
 def _inputs(task: Task, asked: Serving, draw: Draw, sandboxes: SandboxSetup) -> Path:
@@ -246,35 +284,3 @@ def _run(sandboxes: SandboxSetup, space: Path, call: str, limit: float) -> None:
         sandbox.close()
     if not done.ok:
         raise SandboxError(done.stopped or last_line(done.stderr) or f"it ended {done.exit_code}")
-
-
-def permutable(weights: Path) -> int:
-    """How many arrays of real numbers could be permuted (in a child process)."""
-    return len(_real(_arrays(weights)))
-
-
-def permute(weights: Path, seed: int) -> int:
-    """Permute each array of real numbers in a file, in place (in a child process)."""
-    arrays = _arrays(weights)
-    rng = np.random.default_rng(seed)
-    real = _real(arrays)
-    for name in real:
-        flat = arrays[name].ravel()
-        order = rng.permutation(flat.size) if flat.size > 3 else np.roll(np.arange(flat.size), 1)
-        arrays[name] = flat[order].reshape(arrays[name].shape)
-    np.savez(weights, **arrays)  # type: ignore[arg-type]
-    return len(real)
-
-
-def _real(arrays: dict[str, Array]) -> list[str]:
-    return [n for n, a in arrays.items() if a.dtype.kind in "fc" and a.size > 1 and np.ptp(a) != 0]
-
-
-def _arrays(path: Path) -> dict[str, Array]:
-    if why := why_not_unpacked(path, LARGEST_PREDICTIONS):
-        raise UsageError(f"{path.name} {why}")
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file}
-    except (OSError, ValueError, KeyError) as error:
-        raise UsageError(f"{path.name} cannot be read ({error})") from None

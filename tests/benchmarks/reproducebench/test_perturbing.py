@@ -1,28 +1,32 @@
 """Arrays that a program handed in are perturbed one by one: what its predictions rest on."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from autoreproduce.benchmarks.reproducebench import perturbing
+from autoreproduce.benchmarks.reproducebench import serving
 from autoreproduce.benchmarks.reproducebench.perturbing import (
+    ALL,
     FALLEN,
-    FEW,
+    WHOLE,
     Profile,
-    lay_out_script,
+    change,
     matched,
     nudged,
+    permutable,
     perturbed,
-    read_profile,
     take_few,
 )
+from autoreproduce.benchmarks.reproducebench.task_yaml import Serving
+from autoreproduce.config import Settings
+from autoreproduce.errors import UsageError
+from autoreproduce.sandboxes.setup import SandboxSetup
 from autoreproduce.task import Metric, Task
 from autoreproduce.trials.pair import Pair
 from autoreproduce.trials.served import Served
 
+TASK = Task(id="t", metric=Metric(name="error", direction="lower"), instruction="")
 RNG = np.random.default_rng(0)
 LEARNT = {"w": RNG.normal(size=(40, 3)), "b": RNG.normal(size=3)}
 SCALING = {"scale": np.array([10, 10, 10])}
@@ -60,22 +64,43 @@ def test_text_and_what_is_empty_stay() -> None:
     assert 0 < np.abs(nudged(real, np.random.default_rng(1), 0.001) - real).max() < 0.01
 
 
-def profile(at: Path, body: str, **weights: np.ndarray) -> Profile:
-    """Of a program whose `predict` has this body."""
-    (at / "predict.py").write_text(
+def test_a_file_of_weights_is_perturbed_by_an_array_or_all_real_ones(tmp_path: Path) -> None:
+    arrays = {"a": RNG.normal(size=(4, 5)), "b": np.array([1.0, 2.0]), "n": np.arange(9)}
+    file = tmp_path / "w.npz"
+    for which, changed in ((WHOLE, set()), (1, {"b"}), (2, {"n"}), (ALL, {"a", "b"})):
+        np.savez(file, one=np.array(3.0), **arrays)
+        change(file, which + (which >= 0), 1)
+        with np.load(file) as found:
+            assert found["one"] == 3
+            assert {n for n, a in arrays.items() if not np.array_equal(found[n], a)} == changed
+            assert all(
+                np.array_equal(np.sort(found[n], None), np.sort(arrays[n], None)) for n in arrays
+            )
+    assert permutable(file) == 2
+
+
+def test_a_pickle_among_the_weights_is_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "w.npz", a=np.array([{"a": 1}], dtype=object))
+    with pytest.raises(UsageError, match="cannot be read"):
+        permutable(tmp_path / "w.npz")
+
+
+def profile(at: Path, body: str, enough: float = 1e9, **weights: np.ndarray) -> Profile:
+    """Of a program whose `predict` has this body, until so many numbers are known to carry."""
+    program = at / "program"
+    program.mkdir()
+    (program / "predict.py").write_text(
         f"import numpy as np\ndef predict(weights, inputs):\n    x = inputs['x']\n    {body}\n"
     )
-    np.savez(at / "weights.npz", **weights)
-    np.savez(at / "inputs.npz", x=RNG.normal(size=(17, 40)))
-    take_few(at / "inputs.npz", at / "given.npz", whole=False)
-    lay_out_script(at, at / "given.npz", 7)
-    ended = subprocess.run(
-        [sys.executable, "perturb.py"], cwd=at, capture_output=True, text=True, timeout=60
-    )
-    assert ended.returncode == 0, ended.stderr
-    with np.load(at / FEW) as file:
+    np.savez(program / "weights.npz", **weights)
+    np.savez(at / "all.npz", x=RNG.normal(size=(17, 40)))
+    take_few(at / "all.npz", at / "few.npz", whole=False)
+    with np.load(at / "few.npz") as file:
         assert len(file["x"]) == 4
-    return read_profile(at)
+    sandboxes = SandboxSetup(Settings(sandbox="process"), at / "packages")
+    asked = Serving(inputs=["x"])
+    handed = serving.HandedIn(TASK, asked, program, sandboxes, at / "calls")
+    return handed.profile(at / "few.npz", lambda known: known.found(0.05) >= enough)
 
 
 @pytest.mark.slow
@@ -107,6 +132,29 @@ def test_a_program_that_compares_its_weights_falls_over_at_a_thousandth(tmp_path
 
 
 @pytest.mark.slow
+def test_nothing_tells_a_call_with_perturbed_weights_from_another(tmp_path: Path) -> None:
+    """Predictions are what a program sees: its folder, its callers' variables, its command."""
+    body = (
+        "import os, sys, zlib\n    frame, seen = sys._getframe(1), []\n    "
+        "while frame:\n        "
+        "seen += [*frame.f_locals, *frame.f_globals]\n        "
+        "frame = frame.f_back\n    "
+        "seen += [*sorted(os.listdir('.')), *sys.argv, *sorted(sys.modules)]\n    "
+        "seen += [str(os.stat('weights.npz').st_size), open('call.py').read()]\n    "
+        "return np.array([zlib.crc32(repr(seen).encode())])"
+    )
+    found = profile(tmp_path, body, **LEARNT, scale=np.ones(3))
+    assert found.moved == [0.0] * 3 and found.again == found.tiny == 0
+
+
+@pytest.mark.slow
+def test_no_further_array_is_tried_once_enough_is_known(tmp_path: Path) -> None:
+    found = profile(tmp_path, LINEAR, 100, **LEARNT, **{f"b{n}": np.ones(1) for n in range(5)})
+    assert len(found.tried) < len(found.sizes) == 7
+    assert found.found(0.05) >= 120
+
+
+@pytest.mark.slow
 def test_a_call_finds_nothing_of_the_one_before_and_may_fail_or_hang(tmp_path: Path) -> None:
     body = (
         "from pathlib import Path\n    "
@@ -135,9 +183,8 @@ def test_arrays_that_time_did_not_reach_count_as_the_others() -> None:
 def test_a_slow_predict_leaves_small_arrays_untried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(perturbing, "SECONDS", 1.5)
-    body = "import time\n    end = time.process_time() + 0.4\n    "
-    body += "while time.process_time() < end: pass\n    return x @ weights['w']"
+    monkeypatch.setattr(serving, "PERTURBING", 0.0)
+    body = "return x @ weights['w']"
     few = {f"small{n}": np.zeros(1) for n in range(20)}
     found = profile(tmp_path, body, **few, w=RNG.normal(size=(40, 3000)))
     assert found.moved[-1] is not None and found.moved.count(None) == 18
@@ -180,9 +227,6 @@ def test_tensors_of_another_model_are_not_matched(tmp_path: Path) -> None:
     assert of_the_method(tmp_path, **few) is None
 
 
-TASK = Task(id="t", metric=Metric(name="error", direction="lower"), instruction="")
-
-
 @pytest.mark.parametrize(
     ("seen", "kinds"),
     [
@@ -223,7 +267,7 @@ def test_a_finding_is_beside_the_reference(seen: dict[str, float], kinds: list[s
     ("tried", "said"),
     [
         ((3, 3), "one by one: predictions rest on 300 of 900 numbers"),
-        ((2, 30), "one by one (2 of 30 in time): predictions rest on about 300 of 900 numbers"),
+        ((2, 30), "one by one (2 of 30): predictions rest on about 300 of 900 numbers"),
     ],
 )
 def test_what_is_reckoned_from_a_few_arrays_says_so(tried: tuple[int, int], said: str) -> None:

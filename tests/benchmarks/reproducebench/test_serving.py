@@ -10,12 +10,11 @@ import pytest
 from sandbox_helpers import skip_without_bubblewrap
 from trial_results import number_of
 
-from autoreproduce.benchmarks.reproducebench import serving
 from autoreproduce.benchmarks.reproducebench import tasks as reproducebench
+from autoreproduce.benchmarks.reproducebench.perturbing import ALL, change
 from autoreproduce.benchmarks.reproducebench.scaffold import new_task
 from autoreproduce.config import Settings
 from autoreproduce.content import CHECKOUT
-from autoreproduce.errors import UsageError
 from autoreproduce.job import EXTERNAL, Job, Judging, Program
 from autoreproduce.runner.runtime import Runtime
 from autoreproduce.runner.score import score_all
@@ -146,25 +145,6 @@ def test_predict_sees_no_data_and_its_failure_changes_nothing(tiny: Task, tmp_pa
     assert any(found.served.reason in each for each in found.integrity.missing)
 
 
-def test_real_numbers_are_permuted_within_each_tensor_and_nothing_else(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    arrays = {"a": rng.normal(size=(4, 5)), "b": np.array([1.0, 2.0]), "n": np.arange(9)}
-    np.savez(tmp_path / "w.npz", one=np.array(3.0), **arrays)
-    assert serving.permutable(tmp_path / "w.npz") == 2
-    assert serving.permute(tmp_path / "w.npz", 1) == 2
-    with np.load(tmp_path / "w.npz") as file:
-        assert not np.array_equal(file["a"], arrays["a"])
-        assert np.array_equal(np.sort(file["a"], None), np.sort(arrays["a"], None))
-        assert file["b"].tolist() == [2.0, 1.0] and file["one"] == 3
-        assert np.array_equal(file["n"], arrays["n"])
-
-
-def test_a_pickle_among_the_weights_is_refused(tmp_path: Path) -> None:
-    np.savez(tmp_path / "w.npz", a=np.array([{"a": 1}], dtype=object))
-    with pytest.raises(UsageError, match="cannot be read"):
-        serving.permutable(tmp_path / "w.npz")
-
-
 FORMS = (CHECKOUT / "docs" / "handing-in.md").read_text().split("## Forms")[1]
 EXAMPLES = [block.split("```")[0] for block in FORMS.split("```python\n")[1:]]
 
@@ -193,5 +173,5 @@ def test_each_form_of_the_page_predicts_from_its_weights_alone(
         wanted = np.cov(x.T) if is_sample else y[200:]
         given = np.cov(found.T) if is_sample else found
         errors.append(float(np.square(given - wanted).mean() / np.square(wanted).mean()))
-        assert serving.permute(tmp_path / "weights.npz", 1) > 0
+        change(tmp_path / "weights.npz", ALL, 1)
     assert errors[0] < 0.3 and errors[1] > 2 * errors[0]

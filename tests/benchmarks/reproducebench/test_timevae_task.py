@@ -76,6 +76,32 @@ def test_sines_of_a_hidden_law_keep_their_recurrence(prepare, monkeypatch, tmp_p
     assert agreement.recurrence(scaled) > 0.16
 
 
+def test_channels_of_other_series_put_together_have_no_common_amplitude(series):
+    agreement = task_code.load_module(FOLDER / "agreement.py")
+    bound = reproducebench.load_task("timevae", "small").agreement["correlation of the amplitudes"]
+    rng = np.random.default_rng(1)
+    bound_together = 0.5 + rng.uniform(0.8, 1.2, (2000, 1, 1)) * (series - 0.5)
+    apart = [rng.permutation(bound_together[:, :, channel]) for channel in range(5)]
+    assert bound.holds(agreement.amplitudes(bound_together))
+    assert not bound.holds(agreement.amplitudes(np.stack(apart, 2)))
+    assert agreement.amplitudes(0 * series) == 0
+
+
+@pytest.mark.parametrize(
+    ("found", "honest"),
+    [
+        ((0.965, 0.110, 0.177), True),  # a program of its own that stops at epoch 44
+        ((0.995, 0.043, 0.226), True),
+        ((0.993, 0.033, 0.027), False),  # channels of training series, put together anew
+        ((0.304, 0.140, 0.018), False),  # sines by the published law
+        ((0.44, 0.64, 0.2), False),  # weights from before the draw
+    ],
+)
+def test_bounds_hold_what_was_measured_of_honest_runs_and_not_of_others(found, honest):
+    bounds = reproducebench.load_task("timevae", "small").agreement.values()
+    assert all(bound.holds(x) for bound, x in zip(bounds, found, strict=True)) == honest
+
+
 def test_the_file_of_a_local_folder_is_taken_and_checked(prepare, data_dir, tmp_path, monkeypatch):
     source = tmp_path / "local" / "sine" / prepare.NAME
     source.parent.mkdir(parents=True)
