@@ -119,7 +119,8 @@ def choose_model(
     """
     choice = _chosen(settings, task, solver, tape)
     coder = choice.settings.method.coder or EDIT
-    who = "a tape" if choice.replayed and coder == EDIT else ""
+    replayed = choice.replayed
+    who = "a tape" if replayed and (replayed["shipped"] or coder == EDIT) else ""
     check_from(choice.settings, task, solver, coder, who)
     return choice
 
