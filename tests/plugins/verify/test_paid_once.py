@@ -37,7 +37,8 @@ EXPERIMENT = """- name: {name}
   instruction: Fit the line.
   claims: {claims}
 """
-PROGRAM = 'print("Descent 0.012")\nprint("Guess 3.5")\n'
+PROGRAM = 'print("Descent", 3 / 250)\nprint("Guess", 7 / 2)\n'
+PRINTED = ("Descent 0.012", "Guess 3.5")
 
 
 class Asked:
@@ -72,7 +73,7 @@ class Asked:
         if "Say how this code is run" in asked:
             return json.dumps({"command": "python run_it.py"})
         if "The numbers that are looked for" in prompt:
-            said = enumerate(PROGRAM.split('"')[1::2], 1)
+            said = enumerate(PRINTED, 1)
             names = [line.split("`")[1] for line in prompt.splitlines() if line.startswith("- `")]
             lines = {"guess": 2}
             texts = dict(said)
