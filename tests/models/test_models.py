@@ -180,7 +180,7 @@ OVER = {
         (Answer(raw="<html>welcome</html>"), ModelError, "many end in /v1"),
         (Answer(raw="{}"), ModelError, "many end in /v1"),
         (Answer(raw="null"), ModelError, "many end in /v1"),
-        (Answer(raw="[" * 100_000), ModelError, "many end in /v1"),
+        (Answer(raw="[" * 100_000), ModelError, "the server sent broken JSON"),
         (Answer(raw='{"choices": []}'), ModelError, "sent an answer without a choice"),
         (
             Answer(raw='{"choices": [{"message": {"content": "no role"}}]}'),

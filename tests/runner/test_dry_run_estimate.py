@@ -118,7 +118,7 @@ def test_a_dry_run_needs_no_model_and_leaves_nothing(tmp_path: Path, monkeypatch
     said = CliRunner().invoke(app, [*of_trial, "--dry-run", "--json"])
     told = json.loads(said.stdout)
     assert told["each"]["dollars"] is None and told["each"]["tokens"] > 20_000
-    assert "method_replication" in told["each"]["phases"]
+    assert "coding" in told["each"]["phases"]
     assert told["paper"]["tables"] == [
         {"name": "Table 1", "caption": "Accuracy of methods.", "numbers": 4, "named": True}
     ]

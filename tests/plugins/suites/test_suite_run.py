@@ -270,6 +270,8 @@ def test_a_budget_of_calls_counts_each_and_is_resumed(tmp_path: Path) -> None:
 
 CLAUDE = """#!/usr/bin/env python3
 import json, os, sys
+if sys.argv[1:] == ["auth", "status"]:
+    sys.exit(print(json.dumps({"loggedIn": True, "authMethod": "claude.ai"})))
 asked = sys.stdin.read()
 with open(os.environ["ASKED"], "a") as log:
     log.write("x")
