@@ -283,17 +283,13 @@ class _Python:
         bound = Counter(node.id for node in names if not isinstance(node.ctx, ast.Load))
         bound.update(node.arg for node in nodes if isinstance(node, ast.arg))
         self.loops: list[tuple[int, ast.expr]] = []  # whose items are written as they are
-        for _ in self._written():
-            pass
-        shown = Counter(node.id for node in loads if id(node) in self.shown)
+        shown = self._shown_names(loads)
         for node in nodes:
             if isinstance(node, ast.For):
                 targets = {sub.id for sub in ast.walk(node.target) if isinstance(sub, ast.Name)}
                 if all(bound[name] == 1 and used[name] == shown[name] for name in targets):
                     self.loops.append((node.lineno, _without_items(node.iter)))
-        for _ in self._written():
-            pass
-        shown = Counter(node.id for node in loads if id(node) in self.shown)
+        shown = self._shown_names(loads)
         compared = Counter(node.id for node in loads if id(node) in self.beside)
         for node in nodes:
             match node:
@@ -304,6 +300,12 @@ class _Python:
                     elif used[name] == shown[name] > 0 and not _names(value):
                         self.names[name] = value
                         self.shown |= within
+
+    def _shown_names(self, loads: Sequence[ast.Name]) -> Counter[str]:
+        """How often each name is written as it is, by what is known of loops and names so far."""
+        for _ in self._written():
+            pass  # which marks what it meets as shown
+        return Counter(node.id for node in loads if id(node) in self.shown)
 
     def _written(self) -> Iterator[tuple[int, list[Part]]]:
         for call in self.calls:

@@ -15,7 +15,7 @@ from autoreproduce.models.prices import PROVIDERS, key_variable, own_address
 from autoreproduce.models.servers import SERVERS, ModelServer
 
 LOOKING = 1.0  # seconds that a server on this machine may take to list its models
-_NO_CHAT = re.compile(r"embed|rerank|\bbge\b|minilm|whisper|\btts\b|clip", re.IGNORECASE)
+_NO_CHAT = re.compile(r"embed|rerank|\bbge\b|minilm|whisper|\btts\b|\bclip", re.IGNORECASE)
 EXAMPLES = {  # a model of those who sell them, for the line that a user copies
     "openai": "gpt-5",
     "anthropic": "claude-sonnet-4-5",

@@ -24,6 +24,7 @@ from autoreproduce.agents.agent import Agent
 from autoreproduce.agents.prompts import Prompts
 from autoreproduce.agents.structured import read_structured
 from autoreproduce.audit.find import readable, shown_first
+from autoreproduce.audit.statements import digits_of
 from autoreproduce.claims.choices import Value
 from autoreproduce.claims.differences import Replacement
 from autoreproduce.claims.readings import label, readings_of, single_readings
@@ -322,10 +323,9 @@ def _claimed_in(old: str, new: str, found: TrialVerdict) -> str:
                 continue
             for claim in (one.claim for one in found.claims):
                 result = abs(claim.value)
-                digits = len(f"{result:.12g}".partition("e")[0].replace(".", "").strip("0"))
                 named = re.search(rf"(?<!\w){re.escape(claim.id)}(?!\w)", line)
                 scaled = (result * by for by in (1, 0.01, 100))
-                if (named or digits >= FEWEST_DIGITS) and any(
+                if (named or digits_of(result) >= FEWEST_DIGITS) and any(
                     same_number(abs(number.value), one) for one in scaled
                 ):
                     return number.text

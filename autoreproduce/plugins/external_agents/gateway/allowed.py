@@ -85,20 +85,21 @@ def allowed(protocol: str, given: Body) -> Body:
     for key in _STORED:
         if given.get(key):
             raise RefusedError("request", f"{key} isn't taken: send the whole conversation")
+    known = _FIELDS[protocol].split()
     body = {
         key: value
         for key, value in given.items()
-        if key in _FIELDS[protocol].split() or not _REACHING.search(json.dumps({key: value}))
+        if key in known or not _REACHING.search(json.dumps({key: value}))
     }
     for key in _SAID:
         _refuse_addresses(body.get(key), key)
     if protocol == "google":
         return _with_functions_alone(body)
-    body = {key: _with_local_tools(protocol, {key: value})[key] for key, value in body.items()}
-    if body.get("tools") == []:
-        del body["tools"]
-        body.pop("tool_choice", None)
-    return body
+    local: Body = _with_local_tools(protocol, body)
+    if local.get("tools") == []:
+        del local["tools"]
+        local.pop("tool_choice", None)
+    return local
 
 
 def _with_local_tools(protocol: str, value: Any) -> Any:
